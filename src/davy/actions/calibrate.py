@@ -8,15 +8,18 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import numpy as np
 import polars as pl
 
+from davy.actions.posts import load_split
 from davy.actions.reporter import SILENT, Reporter
-from davy.actions.settled import answer_columns, spell_gold, with_gold
+from davy.actions.scorers import load_scorer
+from davy.actions.settled import GivenGold, answer_columns, spell_gold, with_gold
 from davy.core.errors import UserError
 from davy.core.gold import targets
+from davy.core.options import Option, Options
 from davy.core.scorer import Scorer, Scores
 from davy.measure.calibration import calibration_metrics, fit_temperature, log_loss
 from davy.measure.classification import macro_f1_of_tables
@@ -96,13 +99,22 @@ class Calibration:
 
 
 def calibrate(
-    scorer: Scorer,
-    posts: pl.DataFrame,
+    scorer: Annotated[
+        Scorer, Option("A detector that has a folder: davy model list.", "model", metavar="M", read=load_scorer)
+    ],
+    posts: Annotated[
+        pl.DataFrame, Options(load_split, {"files": "Posts with Q.gold columns that it did not learn from."})
+    ],
     *,
-    gold: Sequence[str] = (),
-    scheme: str | None = None,
-    threshold: str | None = "macro-f1",
-    temperature: bool = True,
+    gold: GivenGold = (),
+    scheme: Annotated[str | None, Option("The scheme of the answers; else guessed.", metavar="S")] = None,
+    threshold: Annotated[
+        str | None,
+        Option("macro-f1, precision=0.9, recall=0.9, cost=5 (a miss is worth 5 alarms).", metavar="RULE"),
+    ] = "macro-f1",
+    temperature: Annotated[
+        bool, Option("Temper the probabilities, or thresholds only.", "--temperature/--no-temperature")
+    ] = True,
     reporter: Reporter = SILENT,
 ) -> tuple[CalibratedScorer, Calibration]:
     """Return the scorer with temperatures and, for yes/no questions, thresholds that fit the settled answers.

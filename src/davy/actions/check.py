@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Annotated, Any
 
 from davy.actions.reporter import SILENT, Reporter
 from davy.actions.scorers import Models, check_names, load_scorer
@@ -23,27 +23,43 @@ from davy.check.report.files import write_report
 from davy.check.report.page import CheckReport
 from davy.check.report.summary import summarise
 from davy.check.run import SuiteRun, run_suite
+from davy.core import Scorer, Suite
 from davy.core.errors import UserError
+from davy.core.options import Option, Options
 from davy.files.atomic import make_folder
 from davy.measure.intervals import Bootstrap
 
-if TYPE_CHECKING:
-    from davy.core import Scorer, Suite
-
 
 def check(
-    suite: str | Suite,
-    models: Models = ("embedded",),
+    suite: Annotated[
+        str | Suite, Option("A shipped suite, a YAML file, or a public suite's CSV: see davy suite.", "suite")
+    ],
+    models: Annotated[
+        Models,
+        Option(
+            "Detector, predictions:FILE or python:MODULE:FUNCTION; repeat it for several. See davy model list.",
+            "--model -m",
+        ),
+    ] = ("embedded",),
     *,
-    out: Path | None = None,
-    gates: Path | Gates | None = None,
-    baseline: Path | None = None,
-    question: str = "",
-    sample: RobustnessSample | None = None,
-    lang: str | None = None,
-    cached: bool = True,
-    batch: int = 256,
-    bootstrap: Bootstrap | None = None,
+    out: Annotated[Path | None, Option("Folder for the report: HTML, JSON, CSV, JUnit.", "--out -o")] = None,
+    gates: Annotated[Path | Gates | None, Option("YAML file of limits; exit code 1 if one fails.", "--gate")] = None,
+    baseline: Annotated[Path | None, Option("Earlier run to compare with; default: the last one in --out.")] = None,
+    question: Annotated[str, Option("The detector's question, where it is not called as the suite's.")] = "",
+    sample: Annotated[RobustnessSample | None, Options(RobustnessSample)] = None,
+    lang: Annotated[str | None, Option("Language of a public suite's file, such as de; default: as it says.")] = None,
+    cached: Annotated[bool, Option("Use answers that were given before.", "--cache/--no-cache")] = True,
+    batch: Annotated[int, Option("Cases that go to the detector at once.", min=1)] = 256,
+    bootstrap: Annotated[
+        Bootstrap | None,
+        Options(
+            Bootstrap,
+            {
+                "resamples": Option("Bootstrap resamples of the fairness ratios."),
+                "seed": "Seed of the resampling.",
+            },
+        ),
+    ] = None,
     given: bool = False,
     command: str = "",
     reporter: Reporter = SILENT,

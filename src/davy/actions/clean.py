@@ -10,6 +10,7 @@ import tempfile
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
+from typing import Annotated
 
 import polars as pl
 
@@ -22,6 +23,7 @@ from davy.clean.recipe import CleaningRecipe
 from davy.clean.run import CleaningResult
 from davy.clean.run import clean as run_recipe
 from davy.core.errors import UserError
+from davy.core.options import Option, Options
 from davy.files import post_columns, tables
 from davy.files.atomic import refuse_input, require_writable, write_json, write_text
 from davy.files.cores import usable_cores
@@ -33,13 +35,23 @@ BATCH = 20_000
 
 
 def clean_file(
-    file: PostSource | Path | str,
-    out: Path | str,
-    recipe: str | CleaningRecipe = "edos",
+    file: Annotated[PostSource | Path | str, Options(PostSource)],
+    out: Annotated[Path | str, Option("The file to write; '-' is stdout.", metavar="F2")],
+    recipe: Annotated[
+        str | CleaningRecipe, Option("edos, gmhp7k, or the YAML file of your own.", metavar="R")
+    ] = "edos",
     *,
-    near: float | None = None,
-    funnel: Path | None = None,
-    workers: int | None = None,
+    near: Annotated[
+        float | None,
+        Option("Also drop posts that are this alike, 0.3 to 1; try 0.8.", "--near-duplicates", metavar="T"),
+    ] = None,
+    funnel: Annotated[
+        Path | None,
+        Option("Where to save the funnel as .json; a picture (.svg) goes beside it.", metavar="F3"),
+    ] = None,
+    workers: Annotated[
+        int | None, Option("How many processes work; one for each core when not given.", metavar="N")
+    ] = None,
     reporter: Reporter = SILENT,
 ) -> Funnel:
     """Write what a recipe leaves of a file to `out`, and the funnel as JSON and SVG to `funnel`; return the funnel.

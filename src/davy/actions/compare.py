@@ -10,13 +10,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from math import isfinite
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 import polars as pl
 
 from davy.actions.posts import PostSource, load_posts, select_split
 from davy.actions.reporter import SILENT, Reporter
-from davy.actions.settled import answer_columns
+from davy.actions.settled import GivenGold, answer_columns
 from davy.compare.board import rank_matrix
 from davy.compare.board_page import TaskComparison, comparison_page
 from davy.compare.error_analysis import analyse_errors
@@ -35,6 +35,7 @@ from davy.compare.system_files import (
     without_copies,
 )
 from davy.core.errors import UserError
+from davy.core.options import Option, Options
 from davy.core.scheme import Scheme
 from davy.files import tables
 from davy.files.atomic import make_folder, write_json, write_text
@@ -43,21 +44,36 @@ from davy.measure.intervals import Bootstrap
 from davy.report import Provenance
 
 
+def mark_systems(
+    baseline: Annotated[
+        Sequence[str], Option("Mark a system as a baseline; with --scores NAME=FIGURE.", metavar="NAME")
+    ] = (),
+    human: Annotated[Sequence[str], Option("Mark a system as people's answers.", metavar="NAME")] = (),
+) -> dict[str, str]:
+    """Return which systems are marked, and as what."""
+    return dict.fromkeys(baseline, "baseline") | dict.fromkeys(human, "human")
+
+
 @dataclass(frozen=True, slots=True)
 class ComparisonSettings:
     """How systems are compared. `marks`: system → baseline or human; such rows take no rank."""
 
-    metric: str = "macro_f1"
-    test: str = "bootstrap"
-    pairs: str = "neighbours"
-    top: int = 10
+    metric: Annotated[str, Option("macro_f1, accuracy, auroc …, or a scorer of scikit-learn.", metavar="M")] = (
+        "macro_f1"
+    )
+    test: Annotated[str, Option("The paired test: bootstrap, mcnemar or randomisation.", metavar="T")] = "bootstrap"
+    pairs: Annotated[str, Option("Test neighbours on the board, or all pairs.", metavar="WHICH")] = "neighbours"
+    top: Annotated[int, Option("The error analysis is of the best K systems.", metavar="K", min=1)] = 10
     """How many of the best systems the error analysis is of."""
-    marks: Mapping[str, str] = field(default_factory=dict)
-    positive: str | None = None
+    marks: Annotated[Mapping[str, str], Options(mark_systems)] = field(default_factory=dict)
+    positive: Annotated[str | None, Option("The yes, where GOLD has a plain column label.", metavar="LABEL")] = None
     """The yes of a gold file without a scheme."""
-    agreement: str | None = None
-    """The column with the share of annotators who agree."""
-    bootstrap: Bootstrap = field(default_factory=Bootstrap)
+    agreement: Annotated[
+        str | None, Option("A column with the share of annotators who agree; else Q.votes.", metavar="C")
+    ] = None
+    bootstrap: Annotated[
+        Bootstrap, Options(Bootstrap, {"resamples": "How many resamples intervals and tests rest on."})
+    ] = field(default_factory=Bootstrap)
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,15 +98,35 @@ class SystemComparison:
 
 
 def compare_systems(
-    gold: PostSource | Path | str | pl.DataFrame,
-    predictions: Sequence[Path | str] | Mapping[str, pl.DataFrame],
+    gold: Annotated[
+        PostSource | Path | str | pl.DataFrame,
+        Options(
+            PostSource,
+            {
+                "files": Option("The gold file: id, and Q.gold or label. Or with --corpus.", "gold_file", "[GOLD]"),
+                "encoding": "The encoding of GOLD, where it is not UTF-8 or UTF-16.",
+            },
+        ),
+    ],
+    predictions: Annotated[
+        Sequence[Path | str] | Mapping[str, pl.DataFrame],
+        Option(
+            "A system's file: id, and Q.label, label or score. "
+            "Again for more; or one wide file, a column a system; or a folder of files.",
+            "--predictions -p",
+            metavar="F",
+            read=files_in,
+        ),
+    ] = (),
     *,
-    scheme: str | Scheme | None = None,
-    questions: Sequence[str] = (),
-    split: str | None = None,
-    columns: Sequence[str] = (),
-    settings: ComparisonSettings | None = None,
-    notes: Sequence[str] = (),
+    scheme: Annotated[str | Scheme | None, Option("The scheme of the answers; else guessed.", metavar="S")] = None,
+    questions: Annotated[Sequence[str], Option("This question only; again for more.", "--question", metavar="Q")] = (),
+    split: Annotated[str | None, Option("Only this split of GOLD, such as dev.", metavar="[C=]NAME")] = None,
+    columns: GivenGold = (),
+    settings: Annotated[ComparisonSettings | None, Options(ComparisonSettings)] = None,
+    notes: Annotated[
+        Sequence[str], Option("A line for the report, such as who saw what.", "--note", metavar="TEXT")
+    ] = (),
     reporter: Reporter = SILENT,
 ) -> SystemComparison:
     """Return the boards of systems on every question with gold.

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Annotated
 
 from davy.actions.posts import PostSource, as_source
 from davy.actions.reporter import SILENT, Reporter
 from davy.collect import corpora
 from davy.core.errors import UserError
+from davy.core.options import Option, Options
 from davy.files import tables
 from davy.files.formats import names_format, output_format
 from davy.files.many_files import short_name
@@ -15,7 +17,21 @@ from davy.files.tables import Conversion
 
 
 def convert_file(
-    file: PostSource | Path | str, out: Path | str, *, answers: bool = False, reporter: Reporter = SILENT
+    file: Annotated[
+        PostSource | Path | str,
+        Options(
+            PostSource,
+            {
+                "format": "The format where a name does not say it: csv, tsv, jsonl, parquet.",
+                "text_column": "The column with the text; becomes `text`.",
+                "id_column": "The column with the ids; becomes `id`.",
+            },
+        ),
+    ],
+    out: Annotated[Path | str, Option("The file to write; '-' is stdout.", metavar="F2")],
+    *,
+    answers: Annotated[bool, Option("With --corpus: a row for each person's answer, of every phase.")] = False,
+    reporter: Reporter = SILENT,
 ) -> Conversion:
     """Write the posts of a file or a public corpus to `out`; a name without a format has the source's.
 

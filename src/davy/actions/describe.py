@@ -10,19 +10,20 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 import polars as pl
 
-from davy.actions.posts import Posts, load_posts
+from davy.actions.posts import GivenPosts, load_posts
 from davy.actions.reporter import SILENT, Reporter
-from davy.actions.settled import answer_columns, plain_column, spell_gold, with_gold
+from davy.actions.settled import GivenGold, answer_columns, plain_column, spell_gold, with_gold
 from davy.core.answers import GOLD
 from davy.core.errors import UserError
+from davy.core.options import Option
 from davy.core.scheme import Scheme
 from davy.describe.describe import EN_DE, CorpusStatistics
 from davy.describe.describe import describe as measure
-from davy.describe.documents import CorpusDocuments, write_documents
+from davy.describe.documents import CorpusDocuments, read_about, write_documents
 from davy.describe.memes import MemeStatistics, count_objects, describe_memes, objects_total
 from davy.describe.page import clouds, page
 from davy.files.atomic import write_text
@@ -46,15 +47,23 @@ class DescribedCorpus:
 
 
 def describe(
-    posts: Posts,
+    posts: GivenPosts,
     *,
-    name: str | None = None,
-    scheme: str | Scheme | None = None,
-    gold: Sequence[str] = (),
-    about: Mapping[str, Any] | None = None,
-    least: int = 5,
-    langs: Sequence[str] = EN_DE,
-    images: Path | None = None,
+    name: Annotated[str | None, Option("What to call the corpus; else the file's name.", metavar="NAME")] = None,
+    scheme: Annotated[str | Scheme | None, Option("The scheme of the answers; else the corpus's.", metavar="S")] = None,
+    gold: GivenGold = (),
+    about: Annotated[
+        Mapping[str, Any] | None,
+        Option("Your answers to the papers' open questions, as YAML.", metavar="F", read=read_about),
+    ] = None,
+    least: Annotated[int, Option("Leave out words in fewer posts.", metavar="N", min=1)] = 5,
+    langs: Annotated[
+        Sequence[str], Option("Leave out function words of this language; en, de.", "--lang", metavar="L")
+    ] = EN_DE,
+    images: Annotated[
+        Path | None,
+        Option("The folder with memes' pictures; else F, where it is a folder of memes.", metavar="DIR"),
+    ] = None,
     reporter: Reporter = SILENT,
 ) -> DescribedCorpus:
     """Return a corpus's statistics and documents; `gold` are columns of answers `[Q=]COLUMN`.

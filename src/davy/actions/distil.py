@@ -8,13 +8,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
-from davy.actions.posts import Posts, load_joined
+from davy.actions.posts import Posts, PostSource, load_joined
 from davy.actions.reporter import SILENT, Reporter
 from davy.actions.scorers import Models, load_scorers
-from davy.actions.train import StepReporter, TrainingRun, finish_model, make_config, note_epoch
+from davy.actions.settled import GivenGold
+from davy.actions.train import StepReporter, TrainingRun, finish_model, make_config, note_epoch, parse_changes
 from davy.core.gold import name_gold
+from davy.core.options import Option, Options
 from davy.files.atomic import check_folder, make_folder
 from davy.files.data_hash import data_hash
 from davy.train import run_record
@@ -22,16 +24,26 @@ from davy.train.config import from_values
 
 
 def distil(
-    posts: Sequence[Posts],
-    teachers: Models,
-    encoder: str,
-    out: Path,
+    posts: Annotated[
+        Sequence[Posts], Options(PostSource, {"files": "Posts, labelled or not; several are joined."}, each=True)
+    ],
+    teachers: Annotated[Models, Option("A model; again for more.", "--teacher", metavar="M")],
+    encoder: Annotated[str, Option("What the student starts from: a folder or hub name.", metavar="NAME")],
+    out: Annotated[Path, Option("The run's folder; give it again to go on.", metavar="DIR")],
     *,
-    dev: Posts | None = None,
-    gold: Sequence[str] = (),
-    hard_share: float = 0.3,
-    seed: int = 1,
-    changes: Mapping[str, str] | None = None,
+    dev: Annotated[
+        Posts | None,
+        Options(PostSource, {"files": Option("Labelled posts to choose the checkpoint by.", "--dev", metavar="F")}),
+    ] = None,
+    gold: GivenGold = (),
+    hard_share: Annotated[
+        float, Option("How much settled answers count beside the teachers'.", "--hard", min=0.0, max=1.0)
+    ] = 0.3,
+    seed: Annotated[int, Option("The seed.")] = 1,
+    changes: Annotated[
+        Mapping[str, str] | None,
+        Option("epochs, rate, batch, emoji …", "--set", metavar="FIELD=VALUE", read=parse_changes),
+    ] = None,
     command: Sequence[str] = (),
     reporter: Reporter = SILENT,
 ) -> TrainingRun:
@@ -63,13 +75,16 @@ def distil(
 
 
 def pretrain(
-    posts: Sequence[Posts],
-    encoder: str,
-    out: Path,
+    posts: Annotated[Sequence[Posts], Options(PostSource, {"files": "Posts; only their text is read."}, each=True)],
+    encoder: Annotated[str, Option("A folder or hub name.", metavar="NAME")],
+    out: Annotated[Path, Option("The encoder's folder; give it again to go on.", metavar="DIR")],
     *,
-    hide: float = 0.15,
-    seed: int = 1,
-    changes: Mapping[str, str] | None = None,
+    hide: Annotated[float, Option("The share of words that are hidden.", min=0.01, max=0.9)] = 0.15,
+    seed: Annotated[int, Option("The seed.")] = 1,
+    changes: Annotated[
+        Mapping[str, str] | None,
+        Option("epochs, rate, batch, emoji …", "--set", metavar="FIELD=VALUE", read=parse_changes),
+    ] = None,
     command: Sequence[str] = (),
     reporter: Reporter = SILENT,
 ) -> dict[str, Any]:

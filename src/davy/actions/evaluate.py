@@ -10,22 +10,24 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Annotated, Any
 
 import polars as pl
 
 from davy import schemes
-from davy.actions.posts import LoadedPosts, Posts, load_posts, select_split
+from davy.actions.posts import GivenPosts, LoadedPosts, load_posts, select_split
 from davy.actions.reporter import SILENT, Reporter
 from davy.actions.scorers import Learning, Models, check_names, load_scorers, score_posts
-from davy.actions.settled import answer_columns
+from davy.actions.settled import GivenGold, answer_columns
 from davy.compare import evaluate as comparison
 from davy.compare.gold import ROW, settled_answers
 from davy.compare.page import page
 from davy.compare.predictions import Predictions, align_predictions, read_predictions, shared_questions
 from davy.compare.results import figures_table, record
 from davy.core.errors import UserError, nearest
-from davy.core.scorer import label_advice
+from davy.core.options import Option, Options
+from davy.core.scheme import Scheme
+from davy.core.scorer import Scorer, label_advice
 from davy.files import tables
 from davy.files.atomic import make_folder, write_json, write_text
 from davy.files.data_hash import data_hash, file_hash
@@ -33,26 +35,36 @@ from davy.measure.intervals import Bootstrap
 from davy.models.learnt_rows import calibrated_by_any, learnt_by_any, seen_by_any
 from davy.models.model_name import SCHEMED, ModelName
 
-if TYPE_CHECKING:
-    from davy.core.scheme import Scheme
-    from davy.core.scorer import Scorer
-
 
 def evaluate(
-    posts: Posts,
-    models: Models = (),
-    predictions: Sequence[str] = (),
+    posts: GivenPosts,
+    models: Annotated[Models, Option("A detector to measure; again for more.", "--model -m", metavar="M")] = (),
+    predictions: Annotated[
+        Sequence[str], Option("Or a file with id, Q.label and Q; again for more.", metavar="F2")
+    ] = (),
     *,
-    scheme: str | Scheme | None = None,
-    questions: Sequence[str] = (),
-    split: str | None = None,
-    gold: Sequence[str] = (),
-    everywhere: bool = False,
-    unseen: bool = False,
-    by: str | None = None,
+    scheme: Annotated[
+        str | Scheme | None, Option("The scheme of the answers; else the corpus's, or guessed.", metavar="S")
+    ] = None,
+    questions: Annotated[
+        Sequence[str], Option("Measure this question only; again for more.", "--question", metavar="Q")
+    ] = (),
+    split: Annotated[
+        str | None, Option("Measure this split only, such as dev; C is its column.", metavar="[C=]NAME")
+    ] = None,
+    gold: GivenGold = (),
+    everywhere: Annotated[
+        bool, Option("Measure yes/no child questions on all posts, as no where they don't apply.")
+    ] = False,
+    unseen: Annotated[bool, Option("Leave out posts that a model learnt from or was calibrated on.")] = False,
+    by: Annotated[
+        str | None, Option("Rates and fairness ratios by the groups that column C names.", metavar="C")
+    ] = None,
     texts: bool = True,
-    bootstrap: Bootstrap | None = None,
-    images: Path | None = None,
+    bootstrap: Annotated[Bootstrap | None, Options(Bootstrap)] = None,
+    images: Annotated[
+        Path | None, Option("The folder with the pictures that posts name, for meme models.", metavar="DIR")
+    ] = None,
     reporter: Reporter = SILENT,
 ) -> comparison.Evaluation:
     """Return every detector's figures on the settled answers of the posts, and paired tests between each two.

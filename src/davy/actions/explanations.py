@@ -8,17 +8,18 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import numpy as np
 import polars as pl
 
-from davy.actions.posts import Posts, load_posts
+from davy.actions.posts import GivenPosts, load_posts
 from davy.actions.reporter import SILENT, Reporter
 from davy.actions.scorers import Models, load_scorers
 from davy.compare.gold import ROW
 from davy.core.answers import NONE, split_cell
 from davy.core.errors import UserError, nearest
+from davy.core.options import Option, Options
 from davy.core.spans import parse_spans
 from davy.files.data_hash import rows_hash
 from davy.measure.intervals import Bootstrap
@@ -59,12 +60,16 @@ class ExplanationFigures:
 
 
 def measure_explanations(
-    posts: Posts,
-    models: Models,
+    posts: GivenPosts,
+    models: Annotated[Models, Option("A detector to measure; again for more.", "--model -m", metavar="M")] = (),
     *,
-    marks: str = MARKS,
-    question: str | None = None,
-    bootstrap: Bootstrap | None = None,
+    marks: Annotated[str, Option("Column of the words that people marked, such as 12-17|20-25.", metavar="C")] = MARKS,
+    question: Annotated[
+        str | None, Option("Explain this question; else what decides the verdict.", metavar="Q")
+    ] = None,
+    bootstrap: Annotated[
+        Bootstrap | None, Options(Bootstrap, {"seed": "The seed of the resamples and of the random words."})
+    ] = None,
     reporter: Reporter = SILENT,
 ) -> ExplanationFigures:
     """Return how far detectors' explanations agree with the words that people marked, given in column `marks`.

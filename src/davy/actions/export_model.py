@@ -4,30 +4,48 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 import polars as pl
 
 from davy.actions.calibrate import Calibration, calibrate
-from davy.actions.posts import Posts, load_joined
+from davy.actions.posts import Posts, load_joined, load_split
 from davy.actions.scorers import load_scorer
-from davy.actions.settled import answer_columns, plain_column, spell_gold, with_gold
+from davy.actions.settled import GivenGold, answer_columns, plain_column, spell_gold, with_gold
 from davy.core.errors import UserError
 from davy.core.gold import targets
+from davy.core.options import Option, Options
 from davy.core.scheme import Question
 from davy.models import folder as folders
 
 
 def export_model(
-    model: Path,
-    out: Path,
+    model: Annotated[
+        Path, Option("A model that davy train, davy distil or davy meme train made.", "model", metavar="FOLDER")
+    ],
+    out: Annotated[Path, Option("The new folder.", metavar="DIR")],
     *,
-    dev: Posts | None = None,
-    gold: Sequence[str] = (),
-    threshold: str = "macro-f1",
-    exact: bool = False,
-    table_bits: int = 8,
-    matrix_bits: int = 8,
+    dev: Annotated[
+        Posts | None,
+        Options(
+            load_split,
+            {
+                "files": Option(
+                    "Posts to compare on; their answers set thresholds and calibration.", "--dev", metavar="F"
+                ),
+                "split": "Use this split of --dev only.",
+            },
+        ),
+    ] = None,
+    gold: GivenGold = (),
+    threshold: Annotated[
+        str, Option("How --dev sets thresholds: macro-f1, precision=0.9, recall=0.9, cost=5.", metavar="RULE")
+    ] = "macro-f1",
+    exact: Annotated[bool, Option("Keep 32 bits instead of rounding to int8.")] = False,
+    table_bits: Annotated[int, Option("Bits of the word vectors in int8 models: 8 or 4.")] = 8,
+    matrix_bits: Annotated[
+        int, Option("Bits of the encoder's matrices in int8 models: 8 or 4. They run at the same speed.")
+    ] = 8,
 ) -> tuple[dict[str, Any], Calibration | None]:
     """Write a trained model as ONNX, rounded to int8 unless `exact`; return its size and, with dev, what changed.
 

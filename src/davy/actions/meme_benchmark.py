@@ -9,9 +9,11 @@ from concurrent.futures import ProcessPoolExecutor
 from itertools import groupby
 from multiprocessing import get_context
 from pathlib import Path
+from typing import Annotated
 
 from davy.actions.reporter import SILENT, Reporter
 from davy.core.meme import MEME_KINDS
+from davy.core.options import Option
 from davy.engines.child_process import follow_parent
 from davy.files.atomic import atomic_folder, require_folder_of
 from davy.files.cores import usable_cores
@@ -25,7 +27,12 @@ _STOP = ".stop"
 
 
 def make_benchmark(
-    out: Path, size: int, seed: int, *, workers: int | None = None, reporter: Reporter = SILENT
+    out: Annotated[Path, Option("The new folder to write.", metavar="DIR")],
+    size: Annotated[int, Option("How many memes; whole groups of 20.", metavar="N")] = 16_000,
+    seed: Annotated[int, Option("The same seed makes the same files.", metavar="S")] = 1,
+    *,
+    workers: int | None = None,
+    reporter: Reporter = SILENT,
 ) -> dict[str, int]:
     """Write the benchmark into a new folder, and return how many memes each split has.
 

@@ -10,10 +10,11 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass, fields
 from functools import cache, partial
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 from davy.actions.reporter import SILENT, Reporter
 from davy.core.errors import UserError
+from davy.core.options import Option, Options
 from davy.files.atomic import atomic_folder, refuse_existing_folder
 from davy.files.run_folder import RunFolder, open_run_folder
 from davy.files.tables import open_table
@@ -44,11 +45,11 @@ class SourcePicture:
 
 
 def read_memes(
-    source: Path,
-    out: Path,
+    source: Annotated[Path, Option("A folder of pictures, or a table that names them.", "source", metavar="SOURCE")],
+    out: Annotated[Path, Option("The new folder to write.", metavar="DIR")],
     *,
-    images: Path | None = None,
-    settings: ReadingSettings | None = None,
+    images: Annotated[Path | None, Option("Where a table's pictures are, unless beside it.", metavar="DIR")] = None,
+    settings: Annotated[ReadingSettings | None, Options(ReadingSettings)] = None,
     read_lines: ReadLines | None = None,
     reporter: Reporter = SILENT,
 ) -> list[dict[str, Any]]:

@@ -11,13 +11,15 @@ import shutil
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import numpy as np
 
 from davy.actions.meme_data import MemeParts, examples, load_memes
 from davy.actions.reporter import SILENT, Reporter
+from davy.actions.train import parse_changes
 from davy.core.errors import UserError
+from davy.core.options import Option
 from davy.files.atomic import replaced_folder, require_empty_folder, write_text
 from davy.measure.calibration import fit_temperature
 from davy.models.learnt_rows import write_learnt
@@ -46,14 +48,24 @@ class TrainedMemeRow:
 
 
 def train_meme(
-    data: Path,
-    out: Path,
+    data: Annotated[Path, Option("Hateful Memes, HarMeme, or a drawn benchmark.", "data", metavar="DIR")],
+    out: Annotated[Path, Option("The new model folder.", metavar="FOLDER")],
     *,
-    row: str = "concat",
-    size: str = "small",
-    seed: int = 0,
-    changes: Mapping[str, str] | None = None,
-    captions: Path | None = None,
+    row: Annotated[
+        str, Option("image-grid, text, late-fusion, concat, mmbt-grid, vilbert, visualbert …", metavar="ROW")
+    ] = "concat",
+    size: Annotated[str, Option("small: minutes on two cores; full: the paper's networks.")] = "small",
+    seed: Annotated[int, Option("The seed of weights and order.")] = 0,
+    changes: Annotated[
+        Mapping[str, str] | None,
+        Option(
+            "Change a field of the preset, such as updates=200.", "--set", metavar="FIELD=VALUE", read=parse_changes
+        ),
+    ] = None,
+    captions: Annotated[
+        Path | None,
+        Option("Captioned pictures for vilbert-cc and visualbert-coco; else DIR's own.", metavar="DIR2"),
+    ] = None,
     reporter: Reporter = SILENT,
 ) -> TrainedMemeRow:
     """Train a row on a folder of memes and write its model folder; `captions` is a folder of captioned pictures.

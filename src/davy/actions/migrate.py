@@ -13,7 +13,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 import polars as pl
@@ -22,15 +22,17 @@ from davy.actions.posts import PostSource, load_posts
 from davy.actions.reporter import SILENT, Reporter
 from davy.actions.scorers import load_scorer
 from davy.core.errors import UserError, nearest
+from davy.core.options import Option
 from davy.core.scorer import Scorer, Scores
 from davy.files import tables
 from davy.files.atomic import make_folder, write_json, write_text
 from davy.files.file_table import list_columns, translate_errors
 from davy.files.formats import display_name
+from davy.files.many_files import join_paths
 from davy.files.post_columns import TEXT_NAMES
 from davy.measure.intervals import Bootstrap
 from davy.measure.score_comparison import FEWEST, ScoreComparison, compare_scores
-from davy.plans.attribute_map import AttributeMap, attribute_scores, load_attributes
+from davy.plans.attribute_map import PERSPECTIVE, AttributeMap, attribute_scores, load_attributes
 from davy.report.page import Page, Provenance
 from davy.report.plots import line
 from davy.report.tables import Column, Table
@@ -172,18 +174,31 @@ class Migration:
 
 
 def compare_log(
-    log: str,
-    model: str | Scorer = "embedded",
+    log: Annotated[
+        str, Option("The old scores: files, folders, patterns in quotes.", "logs", metavar="F…", read=join_paths)
+    ],
+    model: Annotated[str | Scorer, Option("The detector.", "--model -m", metavar="M")] = "embedded",
     *,
-    posts: str | None = None,
-    thresholds: Mapping[str, float] | None = None,
-    attributes: AttributeMap | None = None,
-    text: str | None = None,
+    posts: Annotated[str | None, Option("A file with the texts, found by id, where F has none.", metavar="F2")] = None,
+    thresholds: Annotated[
+        Mapping[str, float] | None,
+        Option(
+            "From where on you flagged: 0.5, or TOXICITY=0.8; repeat. Else 0.7.",
+            "--threshold",
+            metavar="[A=]T",
+            read=parse_thresholds,
+        ),
+    ] = None,
+    attributes: Annotated[
+        str | AttributeMap, Option("Which question stands behind which attribute.", metavar="F3")
+    ] = PERSPECTIVE,
+    text: Annotated[str | None, Option("The column with the text.", "--text-column", metavar="C")] = None,
     resamples: int = 1000,
-    seed: int = 0,
+    seed: Annotated[int, Option("The seed of the resamples.")] = 0,
     reporter: Reporter = SILENT,
 ) -> Migration:
     """Return the comparison; `thresholds` are the old ones by attribute, under "" the one for all others."""
+    known = load_attributes(attributes) if isinstance(attributes, str) else attributes
     whole = _read_log(log)
     frame = _with_texts(whole, log, text, posts)
     dropped = {"without a text": len(whole) - len(frame)} if len(frame) < len(whole) else {}
@@ -197,7 +212,6 @@ def compare_log(
     cuts = _thresholds_of(old, thresholds or {}, log)
     scorer = load_scorer(model)
     scores = _scored(frame, scorer, reporter)
-    known = attributes or load_attributes()
     compared, left_out = [], {}
     for name, column in old.items():
         source = known.attributes.get(name)

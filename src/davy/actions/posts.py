@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Annotated
 
 import numpy as np
 import polars as pl
@@ -18,10 +19,11 @@ from davy.collect import corpora
 from davy.compare.gold import ROW
 from davy.core.answers import SEPARATOR
 from davy.core.errors import UserError
+from davy.core.options import Option, Options
 from davy.files import post_columns, tables
 from davy.files.file_table import FileTable, translate_errors
 from davy.files.formats import display_name
-from davy.files.many_files import short_name
+from davy.files.many_files import join_paths, short_name
 from davy.measure.answer_columns import ANNOTATOR_NAMES, ITEM_NAMES
 
 
@@ -32,16 +34,28 @@ class PostSource:
     `path` may be a pattern, or several paths, one a line: `files.many_files.join_paths`.
     """
 
-    path: str
-    corpus: str | None = None
-    text: str | None = None
-    id: str | None = None
-    format: str | None = None
-    encoding: str | None = None
+    path: Annotated[
+        str,
+        Option(
+            "Posts: files, folders, patterns in quotes, as one table; '-' is stdin.",
+            "files",
+            metavar="F…",
+            read=join_paths,
+        ),
+    ]
+    corpus: Annotated[str | None, Option("Read F as this public corpus: davy corpus list.", metavar="NAME")] = None
+    text: Annotated[str | None, Option("The column with the text.", "--text-column", metavar="C")] = None
+    id: Annotated[str | None, Option("The column with the ids.", "--id-column", metavar="C")] = None
+    format: Annotated[str | None, Option("The format where a name does not say it: csv, jsonl …", metavar="NAME")] = (
+        None
+    )
+    encoding: Annotated[str | None, Option("The encoding of F, where it is not UTF-8 or UTF-16.")] = None
 
 
 Posts = PostSource | Path | str | pl.DataFrame
 """What actions take for posts. A frame has a column `text`; without a column `id` its rows are numbered."""
+GivenPosts = Annotated[Posts, Options(PostSource)]
+"""Posts that a command line names by files and the options of `PostSource`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,6 +148,14 @@ def refuse_answers(table: FileTable) -> None:
             "Settle them in a project (davy project import, then davy project corpus), or learn from the votes: "
             "davy train --soft"
         )
+
+
+def load_split(
+    source: GivenPosts,
+    split: Annotated[str | None, Option("Use this split only, such as dev.", metavar="[C=]NAME")] = None,
+) -> pl.DataFrame:
+    """Return the posts of a source, or of one split of it, with their row numbers."""
+    return select_split(load_posts(source).frame, split)[0]
 
 
 def load_joined(sources: Sequence[Posts]) -> pl.DataFrame:

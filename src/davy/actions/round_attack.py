@@ -9,19 +9,21 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 from davy.actions.posts import Posts, load_posts
 from davy.actions.reporter import SILENT, Reporter
 from davy.actions.scorers import load_scorer
 from davy.annotate.project_scheme import scheme_of
-from davy.core import Post, Source, TargetPrediction
+from davy.core import Post, Scorer, Source, TargetPrediction
 from davy.core.answers import GOLD
 from davy.core.errors import UserError
+from davy.core.options import Option
 from davy.core.round import ADVERSARIAL
 from davy.files import output_file
 from davy.files.atomic import require_folder_of
 from davy.rounds.attacker import (
+    STRATEGIES,
     TRIES,
     AttackResult,
     AttackSeed,
@@ -37,22 +39,22 @@ from davy.store.columns import now
 if TYPE_CHECKING:
     import polars as pl
 
-    from davy.core import Question, Round, Scorer
+    from davy.core import Question, Round
 
 MOST_SEEDS = 500
 
 
 def attack_target(
-    seeds: Posts,
-    target: str | Scorer,
+    seeds: Annotated[Posts, Option("A file of texts to start from, labelled or not.", "seeds", metavar="SEEDS")],
+    target: Annotated[str | Scorer, Option("The detector to get past.", "--target -t", metavar="M")],
     *,
-    out: Path | None = None,
-    question: str | None = None,
-    label: str | None = None,
-    strategies: Sequence[str] = (),
-    tries: int = TRIES,
-    most: int = MOST_SEEDS,
-    seed: int = 0,
+    out: Annotated[Path | None, Option("Where to write what got through.", "--out -o")] = None,
+    question: Annotated[str | None, Option("The yes/no question; default: the first.")] = None,
+    label: Annotated[str | None, Option("The column with the seeds' true labels; default: QUESTION.gold.")] = None,
+    strategies: Annotated[Sequence[str], Option(f"One of {', '.join(STRATEGIES)}; again for more.", "--strategy")] = (),
+    tries: Annotated[int, Option("Texts a seed and strategy.", min=1, max=50)] = TRIES,
+    most: Annotated[int, Option("How many seeds to take.", min=1)] = MOST_SEEDS,
+    seed: Annotated[int, Option("Seed of what is drawn by chance.")] = 0,
     reporter: Reporter = SILENT,
 ) -> AttackResult:
     """Attack a detector with the first `most` seeds, write what got through to `out` and return it.

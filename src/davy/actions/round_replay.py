@@ -11,17 +11,19 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 import polars as pl
 
 from davy import schemes
 from davy.actions.reporter import SILENT, Reporter
 from davy.actions.round_training import on_fastest_device, train_candidate
+from davy.actions.train import parse_changes
 from davy.check.hatemoji import load_published
 from davy.collect import corpora
 from davy.core.answers import GOLD
 from davy.core.errors import UserError, nearest
+from davy.core.options import Option, Options
 from davy.core.scheme import Question, Scheme
 from davy.files.atomic import check_folder, make_folder, write_json
 from davy.models.load import open_folder
@@ -48,16 +50,23 @@ COLUMNS: tuple[str, ...] = ("id", "text", "lang", "pair", "part", "split")
 class ReplaySettings:
     """What is tried after each round, and on which splits."""
 
-    architectures: tuple[str, ...] = (BASE,)
-    emoji: tuple[str, ...] = EMOJI
-    times: tuple[int, ...] = TIMES
-    splits: str = "ours"
-    choose_by: str = "dev"
-    rounds: tuple[int, ...] = ()
+    architectures: Annotated[
+        tuple[str, ...], Option("An encoder to try, or tfidf; again for more.", "--architecture -a", metavar="NAME")
+    ] = (BASE,)
+    emoji: Annotated[
+        tuple[str, ...], Option("How emoji are read: tokens, names, leave; again for more.", metavar="WAY")
+    ] = EMOJI
+    times: Annotated[tuple[int, ...], Option("How often the newest round counts; again for more.", metavar="N")] = TIMES
+    splits: Annotated[str, Option("ours (pairs kept together) or official.")] = "ours"
+    choose_by: Annotated[str, Option("The part that chooses the winner: dev, or test as in the paper.")] = "dev"
+    rounds: Annotated[tuple[int, ...], Option("Replay this round; again for more.", "--round", metavar="N")] = ()
     """Which rounds are replayed; all that were recorded where empty."""
-    seed: int = 0
-    workers: int = 1
-    settings: Mapping[str, str] = field(default_factory=dict)
+    seed: Annotated[int, Option("The seed of splits and trainings.")] = 0
+    workers: Annotated[int, Option("How many candidates train side by side.")] = 1
+    settings: Annotated[
+        Mapping[str, str],
+        Option("Change a field of the recipe `hatemoji`.", "--set", metavar="FIELD=VALUE", read=parse_changes),
+    ] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         if self.splits not in SPLITS:
@@ -145,12 +154,15 @@ class Replay:
 
 
 def replay_rounds(
-    corpus: str,
-    data: Path,
-    out: Path,
-    settings: ReplaySettings | None = None,
+    corpus: Annotated[str, Option("Whose rounds: hatemojibuild or gahd.", "corpus")],
+    data: Annotated[Path, Option("The folder with the corpus's published files.", metavar="DIR")],
+    out: Annotated[Path, Option("Where every close and the report go.", "--out -o", metavar="DIR")],
+    settings: Annotated[ReplaySettings | None, Options(ReplaySettings)] = None,
     *,
-    base: Path | None = None,
+    base: Annotated[
+        Path | None,
+        Option("Rounds 1 to 4 (dynahate), which HatemojiBuild's first target learns from.", metavar="DIR"),
+    ] = None,
     train: bool = True,
     reporter: Reporter = SILENT,
 ) -> Replay:

@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import polars as pl
 
@@ -20,12 +20,14 @@ from davy.actions.detectors import load_with_thresholds, register_detector
 from davy.actions.posts import load_posts
 from davy.actions.reporter import SILENT, Reporter
 from davy.actions.round_training import on_fastest_device, train_candidate
+from davy.actions.train import parse_changes
 from davy.annotate.project_scheme import scheme_of
 from davy.check import metrics
 from davy.check.run import run_suite
 from davy.core import Round, Scheme
 from davy.core.answers import GOLD
 from davy.core.errors import UserError
+from davy.core.options import Option, Options
 from davy.files.atomic import make_folder
 from davy.models.load import load, open_folder
 from davy.rounds.candidates import BASE, EMOJI, TIMES, make_grid
@@ -49,20 +51,36 @@ NOT_VALIDATED = "not validated when the round was closed"
 COLUMNS: tuple[str, ...] = ("id", "text", "lang", "pair", "part", "split")
 
 
+def path_text(path: Path) -> str:
+    """Return a path as settings keep it."""
+    return str(path)
+
+
 @dataclass(frozen=True, slots=True)
 class CloseSettings:
     """What is tried, and what becomes of entries that nobody has validated: `refuse` to close, or `drop` them."""
 
-    architectures: tuple[str, ...] = (BASE,)
-    emoji: tuple[str, ...] = EMOJI
-    times: tuple[int, ...] = TIMES
-    base: str = ""
+    architectures: Annotated[
+        tuple[str, ...], Option("An encoder to try, or tfidf; again for more.", "--architecture -a", metavar="NAME")
+    ] = (BASE,)
+    emoji: Annotated[
+        tuple[str, ...], Option("How emoji are read: tokens, names, leave; again for more.", metavar="WAY")
+    ] = EMOJI
+    times: Annotated[tuple[int, ...], Option("How often this round's entries count; again for more.", metavar="N")] = (
+        TIMES
+    )
+    base: Annotated[
+        str, Option("Labelled posts that every candidate learns from too.", metavar="F", read=path_text)
+    ] = ""
     """A file of labelled posts that every candidate learns from too; of the first round, and kept from then on."""
-    choose_by: str = "dev"
-    pending: str = "refuse"
-    seed: int = 0
-    workers: int = 1
-    set: Mapping[str, str] = field(default_factory=dict)
+    choose_by: Annotated[str, Option("The part that chooses: dev, or test as in the paper.")] = "dev"
+    pending: Annotated[str, Option("Entries that nobody validated: refuse to close, or drop them.")] = "refuse"
+    seed: Annotated[int, Option("The seed of splits and trainings.")] = 0
+    workers: Annotated[int, Option("How many candidates train side by side.")] = 1
+    set: Annotated[
+        Mapping[str, str],
+        Option("Change a field of the recipe `hatemoji`.", "--set", metavar="FIELD=VALUE", read=parse_changes),
+    ] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,7 +126,7 @@ def close_project_round(
     store: Store,
     project_id: str,
     files: Path,
-    settings: CloseSettings | None = None,
+    settings: Annotated[CloseSettings | None, Options(CloseSettings)] = None,
     *,
     by: str,
     reporter: Reporter = SILENT,

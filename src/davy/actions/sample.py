@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 import polars as pl
 
@@ -17,6 +17,7 @@ from davy.actions.judges import judge_columns, load_judges, parse_judges
 from davy.actions.posts import PostSource, as_source
 from davy.actions.reporter import SILENT, Reporter
 from davy.core.errors import UserError, nearest
+from davy.core.options import Option, Options
 from davy.files import post_columns, tables
 from davy.files.atomic import refuse_input, require_folder_of, write_json
 from davy.files.file_table import FileTable, require_column, translate_errors
@@ -39,15 +40,22 @@ class SampledFile:
 
 
 def sample_file(
-    file: PostSource | Path | str,
-    out: Path | str,
-    plan: str | SamplingPlan = "edos",
+    file: Annotated[PostSource | Path | str, Options(PostSource)],
+    out: Annotated[Path | str, Option("The file to write; a report goes beside it.", metavar="F2")],
+    plan: Annotated[str | SamplingPlan, Option("edos, or the YAML file of your own.", metavar="P")] = "edos",
     *,
-    judges: Sequence[str] = (),
-    pool: int | None = None,
-    at_least: int | None = None,
-    replace_column: bool = False,
-    seed: int = 0,
+    judges: Annotated[
+        Sequence[str],
+        Option("Who a judge of the plan is: MODEL#QUESTION, or column:C of the file.", "--judge", metavar="NAME=WHO"),
+    ] = (),
+    pool: Annotated[
+        int | None, Option("Look at N random posts of each source at most: judges are slow.", metavar="N")
+    ] = None,
+    at_least: Annotated[
+        int | None, Option("Boards need N posts to be in a pool, in place of the plan's number.", metavar="N")
+    ] = None,
+    replace_column: Annotated[bool, Option("Write over a column `sampler` in the file.", "--replace")] = False,
+    seed: Annotated[int, Option("The seed: the same one gives the same sample.")] = 0,
     reporter: Reporter = SILENT,
 ) -> SampledFile:
     """Take posts by a plan, write them to `out` and the report beside it, and return both.

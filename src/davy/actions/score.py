@@ -12,7 +12,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Annotated, Any
 
 import polars as pl
 
@@ -20,6 +20,8 @@ from davy.actions.posts import PostSource, as_source
 from davy.actions.reporter import SILENT, Reporter
 from davy.actions.scorers import load_scorer
 from davy.core.errors import UserError
+from davy.core.options import Option, Options
+from davy.core.scorer import Scorer, Scores
 from davy.files import post_columns, tables
 from davy.files.atomic import refuse_input
 from davy.files.data_hash import file_hash
@@ -42,9 +44,6 @@ from davy.score.batch import (
 )
 from davy.score.explain import Explanation, add_reasons, explain
 from davy.score.result import model_of, one_post, records
-
-if TYPE_CHECKING:
-    from davy.core.scorer import Scorer, Scores
 
 BATCH = 10_000
 SAVE_SECONDS = 5.0
@@ -141,15 +140,22 @@ def score_meme(
 
 
 def score_file(
-    file: PostSource | Path | str,
-    out: Path | str,
-    model: str | Scorer = "embedded",
+    file: Annotated[PostSource | Path | str, Options(PostSource)],
+    out: Annotated[Path | str, Option("The file to write; '-' is stdout.", metavar="F2")],
+    model: Annotated[str | Scorer, Option("The detector: davy model list.", "--model -m", metavar="M")] = "embedded",
     *,
-    settings: ScoreSettings | None = None,
-    cascade: bool = True,
-    why: bool = False,
-    resume: bool | None = None,
-    images: Path | None = None,
+    settings: Annotated[ScoreSettings | None, Options(ScoreSettings)] = None,
+    cascade: Annotated[
+        bool,
+        Option("Let a quick screen clear what is plainly harmless, or read every post.", "--cascade/--no-cascade"),
+    ] = True,
+    why: Annotated[bool, Option("Say which words carried the decision.", "--explain")] = False,
+    resume: Annotated[
+        bool | None, Option("Insist on going on where a run stopped, or start afresh.", "--resume/--no-resume")
+    ] = None,
+    images: Annotated[
+        Path | None, Option("The folder with the pictures that posts name: ocr:MODEL, meme models.", metavar="DIR")
+    ] = None,
     reporter: Reporter = SILENT,
 ) -> ScoredFile:
     """Score a file and write it with the columns Q, Q.label and verdict added; return what was done.

@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import polars as pl
 
@@ -18,15 +17,13 @@ from davy.actions.posts import load_posts
 from davy.actions.reporter import SILENT, Reporter
 from davy.actions.settled import answer_columns, with_gold
 from davy.core.errors import UserError
+from davy.core.scheme import Question
+from davy.core.scorer import Scorer
 from davy.image.picture_names import pictures_in
 from davy.models.load import load
 from davy.score.batch import ScoreSettings, added_columns, score_frames
 
-if TYPE_CHECKING:
-    from davy.core.scheme import Question
-    from davy.core.scorer import Scorer
-
-Models = Sequence[str] | Mapping[str, "str | Scorer"]
+Models = Sequence[str] | Mapping[str, str | Scorer]
 """Detectors by name; in a mapping the key is what reports call each."""
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from typing import Annotated
 
 import polars as pl
 
@@ -17,11 +18,17 @@ from davy.compare.gold import ROW
 from davy.core.answers import GOLD, UnknownLabel, parse_cell, parse_column, split_cell
 from davy.core.errors import UserError
 from davy.core.gold import gold_columns, suggest_gold
+from davy.core.options import Option
 from davy.core.question_kind import QUESTION_KINDS
 from davy.core.scheme import NO, YES, Label, Question, Scheme, fold_spelling
 
 PLAIN = ("label", "labels", "gold", "class")
 """Columns that hold settled answers where there is no `Q.gold` and nobody named another."""
+GivenGold = Annotated[
+    Sequence[str],
+    Option("The column with the settled answers to Q, where it is not Q.gold.", "--gold", metavar="[Q=]C"),
+]
+"""Columns of settled answers, `Q=COLUMN`."""
 MOST_LABELS = 200
 """A column of more values than this holds no labels."""
 

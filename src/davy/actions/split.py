@@ -9,14 +9,17 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import Annotated
 
 import polars as pl
 
 from davy.actions.posts import PostSource
 from davy.actions.reporter import SILENT, Reporter
+from davy.actions.settled import GivenGold
 from davy.collect import corpora
 from davy.core.errors import UserError
 from davy.core.gold import name_gold
+from davy.core.options import Option, Options
 from davy.files import post_columns, tables
 from davy.files.atomic import refuse_input
 from davy.files.file_table import list_columns, require_column, translate_errors
@@ -29,18 +32,37 @@ from davy.split.quality import PictureFacts, read_picture_facts
 from davy.split.run import LOW_QUALITY, SplitResult
 from davy.split.run import split as split_posts
 
+Source = Annotated[PostSource, Options(PostSource, {"corpus": "Read F as this public corpus."})]
+Groups = Annotated[
+    Sequence[str], Option("Keep posts with the same value together; meta.field too.", "--group", metavar="C")
+]
+PartColumn = Annotated[str, Option("The column of the parts, to write or to check.", metavar="C")]
+Images = Annotated[Path | None, Option("The folder with memes' pictures: poor ones are left out.", metavar="DIR")]
+
 __all__ = ["find_straddling", "make_plan", "split_file", "split_posts"]
 
 
 def make_plan(
-    name: str,
+    name: Annotated[
+        str, Option("70/10/20, 80/20, train=rest,test=500, a shipped plan, or a YAML file.", "--plan", metavar="P")
+    ] = "80/10/10",
     *,
-    seed: int = 0,
-    unseen: str | None = None,
-    stratify: Sequence[str] = (),
-    groups: Sequence[str] = (),
-    near: float | None = None,
-    near_pictures: int | None = None,
+    seed: Annotated[int, Option("The seed: the same one gives the same split.")] = 0,
+    unseen: Annotated[
+        str | None, Option("A second test set, test_unseen: 10%, or a number of posts.", metavar="SIZE")
+    ] = None,
+    stratify: Annotated[
+        Sequence[str], Option("Balance by this column or question; give it again for more.", metavar="C")
+    ] = (),
+    groups: Groups = (),
+    near: Annotated[
+        float | None,
+        Option("Keep posts this alike together; 0.8 unless told, 0: off.", "--near-duplicates", metavar="T"),
+    ] = None,
+    near_pictures: Annotated[
+        int | None,
+        Option("Keep memes together whose pictures' hashes are this near; 31, 0: off.", metavar="BITS"),
+    ] = None,
 ) -> SplitPlan:
     """Return a plan by its name, such as 70/10/20, a shipped one or a file, with what was said in place of its own."""
     plan = load(name)
@@ -56,14 +78,14 @@ def make_plan(
 
 
 def split_file(
-    source: PostSource,
-    out: str,
-    plan: SplitPlan,
+    source: Source,
+    out: Annotated[str, Option("The file to write, or with --check the pairs.", metavar="F2")],
+    plan: Annotated[SplitPlan, Options(make_plan)],
     *,
-    column: str = "split",
-    images: Path | None = None,
-    gold: Sequence[str] = (),
-    replace_column: bool = False,
+    column: PartColumn = "split",
+    images: Images = None,
+    gold: GivenGold = (),
+    replace_column: Annotated[bool, Option("Write over the column where it is there.", "--replace")] = False,
     reporter: Reporter = SILENT,
 ) -> SplitResult:
     """Split a file's posts by a plan, write them with the column of parts to `out` and return how it came about."""
@@ -83,12 +105,12 @@ def split_file(
 
 
 def find_straddling(
-    source: PostSource,
+    source: Source,
     *,
-    column: str = "split",
-    groups: Sequence[str] = (),
+    column: PartColumn = "split",
+    groups: Groups = (),
     alike: tuple[float, int],
-    images: Path | None = None,
+    images: Images = None,
     reporter: Reporter = SILENT,
 ) -> tuple[list[Leak], pl.DataFrame]:
     """Return what straddles the parts of a file, by reason, and the pairs; `alike` says how near texts and pictures."""

@@ -8,9 +8,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated
 
 from davy.core.errors import UserError
+from davy.core.options import Option
 
 if TYPE_CHECKING:
     import polars as pl
@@ -30,9 +31,11 @@ class RobustnessSample:
     """How robustness tests are drawn from a file: which question, which column, how many posts."""
 
     question: str = "hate"
-    label: str | None = None
-    most: int = 500
-    seed: int = 0
+    label: Annotated[
+        str | None, Option("robustness: the file's column of settled answers.", "--gold --label", metavar="C")
+    ] = None
+    most: Annotated[int, Option("robustness: how many posts to draw from the file.", min=1)] = 500
+    seed: Annotated[int, Option("Seed of the resampling.")] = 0
 
 
 def load_suite(name: str, drawing: RobustnessSample | None = None, lang: str | None = None) -> Suite:

@@ -14,17 +14,18 @@ from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from pathlib import Path
 from pkgutil import resolve_name
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import numpy as np
 import polars as pl
 
-from davy.actions.posts import Posts, load_joined, select_split
+from davy.actions.posts import Posts, PostSource, load_joined, select_split
 from davy.actions.reporter import SILENT, Reporter
-from davy.actions.settled import answer_columns, with_gold
+from davy.actions.settled import GivenGold, answer_columns, with_gold
 from davy.actions.votes import load_voted
 from davy.core.errors import UserError, nearest
 from davy.core.gold import gold_questions, targets
+from davy.core.options import Option, Options
 from davy.core.scheme import Question, Scheme
 from davy.core.votes import one_row_a_vote
 from davy.files.atomic import check_folder, draft_of, make_folder, new_draft, publish_draft, write_text
@@ -67,23 +68,41 @@ class TrainingRun:
 
 
 def train(
-    posts: Posts | Sequence[Posts],
-    out: Path,
+    posts: Annotated[
+        Posts | Sequence[Posts],
+        Options(PostSource, {"files": "Posts with Q.gold columns; several are joined."}, each=True),
+    ],
+    out: Annotated[Path, Option("The run's folder; start again with it to go on.", metavar="DIR")],
     *,
-    kind: str = "transformer",
-    config: Config | str | None = None,
-    changes: Mapping[str, str] | None = None,
-    encoder: str | None = None,
-    scheme: str | Scheme | None = None,
-    questions: Sequence[str] = (),
+    kind: Annotated[
+        str, Option("What to train: transformer, or a baseline without an encoder, tfidf or xgboost.")
+    ] = "transformer",
+    config: Annotated[Config | str | None, Option("A config's name or file; the names are below.", metavar="C")] = None,
+    changes: Annotated[
+        Mapping[str, str] | None,
+        Option("Change a field of the config; again for more.", "--set", metavar="FIELD=VALUE", read=parse_changes),
+    ] = None,
+    encoder: Annotated[str | None, Option("A folder or hub name, instead of the config's.", metavar="NAME")] = None,
+    scheme: Annotated[str | Scheme | None, Option("The scheme of the answers; else guessed.", metavar="S")] = None,
+    questions: Annotated[
+        Sequence[str], Option("Learn this question only; again for more.", "--question", metavar="Q")
+    ] = (),
     name: str | None = None,
-    seeds: Sequence[int] = (),
-    dev: Posts | None = None,
-    split: str | None = None,
-    dev_split: str | None = None,
-    gold: Sequence[str] = (),
-    soft: bool = False,
-    data_map: bool = False,
+    seeds: Annotated[Sequence[int], Option("A seed; again for more, with mean and spread.", "--seed")] = (),
+    dev: Annotated[
+        Posts | None,
+        Options(
+            PostSource,
+            {"files": Option("Posts to choose the checkpoint by.", "--dev", metavar="F"), "corpus": None},
+        ),
+    ] = None,
+    split: Annotated[str | None, Option("Train on this split of the posts, such as train.", metavar="NAME")] = None,
+    dev_split: Annotated[str | None, Option("Choose by this split of F, such as dev.", metavar="NAME")] = None,
+    gold: GivenGold = (),
+    soft: Annotated[bool, Option("Learn annotators' votes: columns Q.votes, or a file with a row an answer.")] = False,
+    data_map: Annotated[
+        bool, Option("Write what was easy, ambiguous or hard to learn, and the ambiguous posts.")
+    ] = False,
     command: Sequence[str] = (),
     reporter: Reporter = SILENT,
 ) -> TrainingRun:

@@ -5,63 +5,38 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
-
 from davy.actions import check as action
 from davy.actions.suite_source import RobustnessSample
 from davy.check.failures import failed_posts
+from davy.check.report.page import CheckReport
 from davy.cli import console
+from davy.cli.verb_command import Run, verb_command
+from davy.core.options import Option
 from davy.files import tables
-from davy.measure.intervals import Bootstrap
 from davy.report.tables import true_minus
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from davy.check.gates import GateResult
-    from davy.check.report.page import CheckReport
     from davy.core import Suite
 
 
+@verb_command(
+    action.check,
+    "suite model out gate baseline question gold lang most cache batch resamples failures seed json",
+)
 def check(
-    suite: Annotated[
-        str, typer.Argument(help="A shipped suite, a YAML file, or a public suite's CSV: see davy suite.")
-    ],
-    model: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--model",
-            "-m",
-            help="Detector, predictions:FILE or python:MODULE:FUNCTION; repeat it for several. See davy model list.",
-        ),
-    ] = None,
-    out: Annotated[
-        Path | None, typer.Option("--out", "-o", help="Folder for the report: HTML, JSON, CSV, JUnit.")
-    ] = None,
-    gate: Annotated[Path | None, typer.Option("--gate", help="YAML file of limits; exit code 1 if one fails.")] = None,
-    baseline: Annotated[
-        Path | None, typer.Option("--baseline", help="Earlier run to compare with; default: the last one in --out.")
-    ] = None,
-    question: Annotated[
-        str, typer.Option("--question", help="The detector's question, where it is not called as the suite's.")
-    ] = "",
-    label: Annotated[
-        str | None,
-        typer.Option("--gold", "--label", metavar="C", help="robustness: the file's column of settled answers."),
-    ] = None,
-    lang: Annotated[
-        str | None, typer.Option("--lang", help="Language of a public suite's file, such as de; default: as it says.")
-    ] = None,
-    most: Annotated[int, typer.Option("--most", min=1, help="robustness: how many posts to draw from the file.")] = 500,
-    cache: Annotated[bool, typer.Option("--cache/--no-cache", help="Use answers that were given before.")] = True,
-    batch: Annotated[int, typer.Option("--batch", min=1, help="Cases that go to the detector at once.")] = 256,
-    resamples: Annotated[int, typer.Option("--resamples", help="Bootstrap resamples of the fairness ratios.")] = 1000,
+    run: Run[CheckReport],
+    question: str,
+    gold: str | None,
+    most: int,
+    seed: int,
+    out: Path | None,
     failures: Annotated[
-        Path | None,
-        typer.Option("--failures", help="Write the failed cases as posts with their right answer, to train on."),
+        Path | None, Option("Write the failed cases as posts with their right answer, to train on.")
     ] = None,
-    seed: Annotated[int, typer.Option("--seed", help="Seed of the resampling.")] = 0,
-    json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+    json: Annotated[bool, Option("Print JSON.")] = False,
 ) -> int:
     """Run functional tests on one or more detectors, side by side.
 
@@ -83,23 +58,11 @@ def check(
         davy check mine.yaml --model ./model --failures missed.csv
     """
 
-    with console.ShellReporter() as reporter:
-        report = action.check(
-            suite,
-            model or ["embedded"],
-            out=out,
-            gates=gate,
-            baseline=baseline,
-            question=question,
-            lang=lang,
-            sample=RobustnessSample(question or "hate", label, most, seed),
-            cached=cache,
-            batch=batch,
-            bootstrap=Bootstrap(resamples, seed),
-            given=True,
-            command=" ".join(console.command_line()),
-            reporter=reporter,
-        )
+    report = run(
+        sample=RobustnessSample(question or "hate", gold, most, seed),
+        given=True,
+        command=" ".join(console.command_line()),
+    )
     missed = failed_posts(report.suite, report.runs) if failures is not None else None
     if json:
         models = [{k: v for k, v in one.items() if k != "outcomes"} for one in report.summary["models"]]

@@ -5,45 +5,38 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated
 
-import typer
-
 from davy.actions.clean import clean_file
 from davy.actions.clean_shards import clean_shards
 from davy.actions.engines import open_engine, uses_shards
-from davy.actions.posts import PostSource
 from davy.clean import recipe as recipes
 from davy.clean.funnel import Funnel
 from davy.cli import console
-from davy.cli.options import ClusterAddress, Encoding, EngineName, Format, IdColumn, SomePostFiles, TextColumn
+from davy.cli.options import ClusterAddress, EngineName
+from davy.cli.verb_command import Run, verb_command
 from davy.core.errors import UserError
+from davy.core.options import Option
 from davy.files.formats import STDIO
 from davy.files.many_files import join_paths
 from davy.files.yaml_objects import read_shipped_or_file
 
 
+@verb_command(
+    clean_file,
+    "[files] recipe [out] near_duplicates funnel format encoding text_column id_column workers engine address show "
+    "json",
+)
 def clean(
-    files: SomePostFiles = None,
-    recipe: Annotated[str, typer.Option(metavar="R", help="edos, gmhp7k, or the YAML file of your own.")] = "edos",
-    out: Annotated[str | None, typer.Option(metavar="F2", help="The file to write; '-' is stdout.")] = None,
-    near: Annotated[
-        float | None,
-        typer.Option("--near-duplicates", metavar="T", help="Also drop posts that are this alike, 0.3 to 1; try 0.8."),
-    ] = None,
-    funnel: Annotated[
-        Path | None,
-        typer.Option(metavar="F3", help="Where to save the funnel as .json; a picture (.svg) goes beside it."),
-    ] = None,
-    format: Format = None,
-    encoding: Encoding = None,
-    text_column: TextColumn = None,
-    id_column: IdColumn = None,
-    workers: Annotated[
-        int | None, typer.Option(metavar="N", help="How many processes work; one for each core when not given.")
-    ] = None,
+    run: Run[Funnel],
+    files: list[str] | None,
+    recipe: str,
+    out: str | None,
+    near_duplicates: float | None,
+    funnel: Path | None,
+    workers: int | None,
     engine: EngineName = "local",
     address: ClusterAddress = None,
-    show: Annotated[bool, typer.Option("--show", help="Print the recipe and stop: a start for your own.")] = False,
-    json: Annotated[bool, typer.Option("--json", help="Print the funnel as JSON.")] = False,
+    show: Annotated[bool, Option("Print the recipe and stop: a start for your own.")] = False,
+    json: Annotated[bool, Option("Print the funnel as JSON.")] = False,
 ) -> None:
     """Clean posts by a recipe and print the funnel: how many came to each step, were dropped, changed and left.
 
@@ -70,15 +63,16 @@ def clean(
     if json and out == STDIO:
         raise UserError("--json and --out - both want stdout. Write the posts to a file.")
     file = join_paths(files)
-    source = PostSource(file, text=text_column, id=id_column, format=format, encoding=encoding)
     if uses_shards(file, out, engine, address, None):
+        source = run.arguments["file"]
         with console.ShellReporter() as reporter, open_engine(engine, address, workers) as opened:
-            done = clean_shards(source, out, recipe, near=near, funnel=funnel, engine=opened, reporter=reporter)
+            done = clean_shards(
+                source, out, recipe, near=near_duplicates, funnel=funnel, engine=opened, reporter=reporter
+            )
         _show(done, out, funnel, json=json)
         return
     beside = funnel or (None if out == STDIO else Path(out).with_name(f"{Path(out).name.split('.')[0]}.funnel.json"))
-    with console.ShellReporter() as reporter:
-        done = clean_file(source, out, recipe, near=near, funnel=beside, workers=workers, reporter=reporter)
+    done = run(funnel=beside)
     _show(done, out, beside, json=json)
 
 

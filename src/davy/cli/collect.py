@@ -9,16 +9,15 @@ import typer
 from typer.core import TyperGroup
 
 from davy.cli import collect_live, collect_withdraw, console
-from davy.collect.gather import GatherSettings, gather
+from davy.cli.verb_command import Run, verb_command
+from davy.collect.collect_run import CollectCounts
+from davy.collect.gather import gather
 from davy.collect.platforms import canonical_name
-from davy.collect.records import AccountHasher
-from davy.collect.rule import FilterRule
 from davy.core.errors import UserError
-from davy.files.atomic import read_text
+from davy.core.options import Option
 from davy.files.file_table import list_columns
 
 if TYPE_CHECKING:
-    from davy.collect.collect_run import CollectCounts
     from davy.collect.strategies import Strategy
 
 
@@ -39,51 +38,23 @@ app = typer.Typer(
     "davy collect ARCHIVE… is short for davy collect read ARCHIVE…",
 )
 
-Platform = Annotated[
-    str | None,
-    typer.Option("--platform", "-p", metavar="P", help="x, reddit, gab, mastodon, bluesky, or plain for other files."),
-]
-Key = Annotated[
-    Path | None,
-    typer.Option("--author-key", metavar="F", help="Keep each author as a hash under the secret key in this file."),
-]
-Json = Annotated[bool, typer.Option("--json", help="Print what was done as JSON.")]
-
 
 @app.command()
+@verb_command(
+    gather,
+    "out [archives] platform rule rule_file cap profiles from until strategies author_key source licence encoding "
+    "text_column skip_bad fresh json",
+)
 def read(
-    out: Annotated[Path, typer.Option("--out", metavar="F", help="The file of posts to write, by its extension.")],
-    archives: Annotated[
-        list[Path] | None, typer.Argument(metavar="ARCHIVE…", help="Files to read, .zst, .gz, .xz, .bz2 too.")
-    ] = None,
-    platform: Platform = None,
-    rule: Annotated[
-        str | None, typer.Option(metavar="R", help="Keep what this rule matches, in X's stream syntax.")
-    ] = None,
-    rule_file: Annotated[Path | None, typer.Option(metavar="F", help="The same, from a file.")] = None,
-    cap: Annotated[int | None, typer.Option(metavar="N", min=1, help="Keep at most this many posts.")] = None,
-    profiles: Annotated[
-        Path | None, typer.Option(metavar="F", help="Keep posts by the accounts in this file, one a line.")
-    ] = None,
-    since: Annotated[str | None, typer.Option("--from", metavar="DAY", help="Keep posts from this day on.")] = None,
-    until: Annotated[str | None, typer.Option(metavar="DAY", help="Keep posts up to this day, which counts.")] = None,
-    strategies: Annotated[
-        Path | None, typer.Option(metavar="F", help="Several ways to find posts, as YAML: docs/data/collecting.md.")
-    ] = None,
-    author_key: Key = None,
-    source: Annotated[
-        str | None, typer.Option(metavar="NAME", help="What to call the source; else the platform.")
-    ] = None,
-    licence: Annotated[str | None, typer.Option(metavar="NAME", help="The licence or terms of the posts.")] = None,
-    encoding: Annotated[
-        str | None, typer.Option(help="How lines that are not UTF-8 are written, such as cp1252.")
-    ] = None,
-    text_column: Annotated[
-        str | None, typer.Option(metavar="C", help="The column with the text of plain files, by no usual name.")
-    ] = None,
-    skip_bad: Annotated[bool, typer.Option("--skip-bad", help="Leave out and count lines that can't be read.")] = False,
-    fresh: Annotated[bool, typer.Option("--fresh", help="Start again, even where a stopped run could go on.")] = False,
-    json: Json = False,
+    run: Run[CollectCounts],
+    archives: list[Path] | None,
+    out: Path,
+    platform: str | None,
+    rule: str | None,
+    rule_file: Path | None,
+    text_column: str | None,
+    strategies: Path | None,
+    json: Annotated[bool, Option("Print what was done as JSON.")] = False,
 ) -> None:
     """Read platform archives, keep what a rule or strategies want, and note how each post was found.
 
@@ -107,44 +78,18 @@ def read(
         raise UserError("Say which platform the archives are of: --platform reddit, or plain for other files.")
     if text_column is not None and canonical_name(platform or "plain") != "plain":
         raise UserError(f"--text-column goes with --platform plain: archives of {platform} say where the text is.")
-    single = (rule, rule_file, profiles, since, until, cap)
-    if strategies is not None and any(value is not None for value in single):
+    single = ("rule", "rule_file", "profiles", "from", "until", "cap")
+    if strategies is not None and any(run.given[key] is not None for key in single):
         raise UserError("--strategies says it all: leave out --rule, --rule-file, --profiles, --from, --until, --cap.")
-    settings = GatherSettings(
-        canonical_name(platform or "plain"),
-        AccountHasher.of(author_key) if author_key else None,
-        source,
-        licence,
-        encoding,
-        skip_bad,
-        fresh,
-        text_column,
-    )
-    ways = _ways(strategies, rule if rule_file is None else read_text(rule_file, "rule"), profiles, since, until, cap)
+    ways = run.arguments["strategies"]
     if not archives and any(way.kind != "corpus" for way in ways):
         raise UserError("Name the archives to read. Only strategies of kind corpus need none.")
     with console.progress("Reading archives") as advance:
-        done = gather(archives or [], out, ways, settings, progress=advance)
+        done = run(paths=archives or [], progress=advance)
     if json:
         console.json(done.to_dict() | {"out": str(out)})
     else:
         _print(done, ways, out)
-
-
-def _ways(
-    file: Path | None, rule: str | None, profiles: Path | None, since: str | None, until: str | None, cap: int | None
-) -> list[Strategy]:
-    """Return the strategies of a file, or the one that the options describe."""
-    from davy.collect import strategies
-
-    if file is not None:
-        return strategies.read(file)
-    start, end = strategies.parse_span(since, until, "--from and --until")
-    listed = strategies.read_accounts(profiles, "--profiles") if profiles else frozenset()
-    kind = "profiles" if listed else "search"
-    made = FilterRule.of(rule) if rule is not None else None
-    name = kind if made or listed or start or end else "everything"
-    return [strategies.Strategy(name, kind, made, cap, listed, start, end)]
 
 
 def _print(done: CollectCounts, ways: list[Strategy], out: Path) -> None:

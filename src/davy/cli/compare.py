@@ -6,74 +6,31 @@ import shlex
 from pathlib import Path
 from typing import Annotated
 
-import typer
-
 from davy.actions import compare as action
-from davy.actions.posts import PostSource
 from davy.cli import console
-from davy.cli.options import Corpus, GoldColumns, IdColumn
+from davy.cli.verb_command import Run, verb_command
 from davy.compare.pair_tests import pairs_table
 from davy.compare.summary import summary_table
 from davy.core.errors import UserError
+from davy.core.options import Option
 from davy.files.atomic import check_folder
-from davy.measure.intervals import Bootstrap
 
 
+@verb_command(
+    action.compare_systems,
+    "[gold_file] predictions scores column metric baseline human scheme question corpus split gold positive id_column "
+    "encoding test pairs top agreement resamples seed note out json",
+)
 def compare(
-    gold: Annotated[
-        str | None, typer.Argument(metavar="[GOLD]", help="The gold file: id, and Q.gold or label. Or with --corpus.")
-    ] = None,
-    predictions: Annotated[
-        list[Path] | None,
-        typer.Option("--predictions", "-p", metavar="F", help="A system's file: id, and Q.label, label or score. "
-                     "Again for more; or one wide file, a column a system; or a folder of files."),
-    ] = None,
-    scores: Annotated[
-        Path | None, typer.Option("--scores", metavar="F", help="Summarise a finished board instead.")
-    ] = None,
-    column: Annotated[str | None, typer.Option(metavar="C", help="With --scores: the column of scores.")] = None,
-    metric: Annotated[
-        str, typer.Option(metavar="M", help="macro_f1, accuracy, auroc …, or a scorer of scikit-learn.")
-    ] = "macro_f1",
-    baseline: Annotated[
-        list[str] | None,
-        typer.Option("--baseline", metavar="NAME", help="Mark a system as a baseline; with --scores NAME=FIGURE."),
-    ] = None,
-    human: Annotated[
-        list[str] | None, typer.Option("--human", metavar="NAME", help="Mark a system as people's answers.")
-    ] = None,
-    scheme: Annotated[str | None, typer.Option(metavar="S", help="The scheme of the answers; else guessed.")] = None,
-    question: Annotated[
-        list[str] | None, typer.Option("--question", metavar="Q", help="This question only; again for more.")
-    ] = None,
-    corpus: Corpus = None,
-    split: Annotated[str | None, typer.Option(metavar="[C=]NAME", help="Only this split of GOLD, such as dev.")] = None,
-    gold_column: GoldColumns = None,
-    positive: Annotated[
-        str | None, typer.Option(metavar="LABEL", help="The yes, where GOLD has a plain column label.")
-    ] = None,
-    id_column: IdColumn = None,
-    encoding: Annotated[str | None, typer.Option(help="The encoding of GOLD, where it is not UTF-8 or UTF-16.")] = None,
-    test: Annotated[
-        str, typer.Option(metavar="T", help="The paired test: bootstrap, mcnemar or randomisation.")
-    ] = "bootstrap",
-    pairs: Annotated[str, typer.Option(metavar="WHICH", help="Test neighbours on the board, or all pairs.")] = (
-        "neighbours"
-    ),
-    top: Annotated[int, typer.Option(metavar="K", min=1, help="The error analysis is of the best K systems.")] = 10,
-    agreement: Annotated[
-        str | None, typer.Option(metavar="C", help="A column with the share of annotators who agree; else Q.votes.")
-    ] = None,
-    resamples: Annotated[int, typer.Option(metavar="N", help="How many resamples intervals and tests rest on.")] = 1000,
-    seed: Annotated[int, typer.Option(help="The seed of the resamples.")] = 0,
-    note: Annotated[
-        list[str] | None, typer.Option("--note", metavar="TEXT", help="A line for the report, such as who saw what.")
-    ] = None,
-    out: Annotated[
-        Path | None, typer.Option(metavar="DIR", help="Write report.html, results.json and board-Q.csv here.")
-    ] = None,
-    json: Annotated[bool, typer.Option("--json", help="Print the result as JSON.")] = False,
-) -> None:  # fmt: skip
+    run: Run[action.SystemComparison],
+    gold_file: str | None,
+    predictions: list[Path] | None,
+    baseline: list[str] | None,
+    scores: Annotated[Path | None, Option("Summarise a finished board instead.", metavar="F")] = None,
+    column: Annotated[str | None, Option("With --scores: the column of scores.", metavar="C")] = None,
+    out: Annotated[Path | None, Option("Write report.html, results.json and board-Q.csv here.", metavar="DIR")] = None,
+    json: Annotated[bool, Option("Print the result as JSON.")] = False,
+) -> None:
     """Rank many systems against gold: intervals, paired tests, rank stability, and what the best ones still miss.
 
     A child question is measured on the posts whose gold leads to it. Marked rows take no rank. p is corrected by
@@ -89,28 +46,13 @@ def compare(
     """
     check_folder(out)
     if scores is not None:
-        if gold is not None or predictions:
+        if gold_file is not None or predictions:
             raise UserError("--scores summarises a finished board: leave out GOLD and --predictions.")
         _summarise(scores, column, baseline or [], json=json)
         return
-    if gold is None:
+    if gold_file is None:
         raise UserError("Say what to compare: GOLD and --predictions F, or --scores F --column C.")
-    marks = dict.fromkeys(baseline or [], "baseline") | dict.fromkeys(human or [], "human")
-    settings = action.ComparisonSettings(
-        metric, test, pairs, top, marks, positive, agreement, Bootstrap(resamples=resamples, seed=seed)
-    )
-    with console.ShellReporter() as reporter:
-        comparison = action.compare_systems(
-            PostSource(gold, corpus, id=id_column, encoding=encoding),
-            action.files_in(predictions or []),
-            scheme=scheme,
-            questions=question or [],
-            split=split,
-            columns=gold_column or [],
-            settings=settings,
-            notes=note or [],
-            reporter=reporter,
-        )
+    comparison = run()
     if out is not None:
         action.write_comparison(comparison, out, command=shlex.join(console.command_line()))
     if json:

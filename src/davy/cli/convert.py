@@ -4,34 +4,20 @@ from __future__ import annotations
 
 from typing import Annotated
 
-import typer
-
 from davy.actions.convert import convert_file
-from davy.actions.posts import PostSource
 from davy.cli import console
-from davy.cli.options import Corpus, Encoding, PostFiles
+from davy.cli.verb_command import Run, verb_command
 from davy.core.errors import UserError
+from davy.core.options import Option
 from davy.files.formats import STDIO
-from davy.files.many_files import join_paths
+from davy.files.tables import Conversion
 
 
+@verb_command(convert_file, "files out corpus answers format encoding text_column id_column json")
 def convert(
-    files: PostFiles,
-    out: Annotated[str, typer.Option("--out", metavar="F2", help="The file to write; '-' is stdout.")],
-    corpus: Corpus = None,
-    answers: Annotated[
-        bool, typer.Option("--answers", help="With --corpus: a row for each person's answer, of every phase.")
-    ] = False,
-    format: Annotated[
-        str | None,
-        typer.Option(metavar="NAME", help="The format where a name does not say it: csv, tsv, jsonl, parquet."),
-    ] = None,
-    encoding: Encoding = None,
-    text_column: Annotated[
-        str | None, typer.Option(metavar="C", help="The column with the text; becomes `text`.")
-    ] = None,
-    id_column: Annotated[str | None, typer.Option(metavar="C", help="The column with the ids; becomes `id`.")] = None,
-    json: Annotated[bool, typer.Option("--json", help="Print what was done as JSON.")] = False,
+    run: Run[Conversion],
+    out: str,
+    json: Annotated[bool, Option("Print what was done as JSON.")] = False,
 ) -> None:
     """Convert a file of posts between CSV, TSV, JSONL and Parquet, without loss.
 
@@ -54,9 +40,7 @@ def convert(
 
     if json and out == STDIO:
         raise UserError("--json and --out - both want stdout. Write the posts to a file.")
-    with console.ShellReporter() as reporter:
-        source = PostSource(join_paths(files), corpus, text_column, id_column, format, encoding)
-        done = convert_file(source, out, answers=answers, reporter=reporter)
+    done = run()
     if json:
         value = {"rows": done.rows, "columns": done.columns, "seconds": round(done.seconds, 3), "out": done.out}
         console.json(value)

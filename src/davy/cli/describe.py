@@ -6,15 +6,11 @@ import shlex
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-import typer
-
 from davy.actions import describe as action
-from davy.actions.posts import PostSource
 from davy.cli import console
-from davy.cli.options import Corpus, Encoding, Format, GoldColumns, IdColumn, PostFiles, TextColumn
+from davy.cli.verb_command import Run, verb_command
 from davy.core.errors import UserError, nearest
-from davy.describe.describe import EN_DE
-from davy.describe.documents import read_about
+from davy.core.options import Option
 from davy.describe.meme_page import answer_table, class_table
 from davy.describe.page import CLOUD_SIZES, label_table, overview
 from davy.files.many_files import join_paths
@@ -25,36 +21,20 @@ if TYPE_CHECKING:
     from davy.describe.memes import MemeStatistics
 
 
+@verb_command(
+    action.describe,
+    "files out corpus scheme gold name about least lang images clouds text_column id_column encoding format json",
+)
 def describe(
-    files: PostFiles,
-    out: Annotated[Path | None, typer.Option(metavar="DIR", help="Write the report, pictures and papers here.")] = None,
-    corpus: Corpus = None,
-    scheme: Annotated[
-        str | None, typer.Option(metavar="S", help="The scheme of the answers; else the corpus's.")
-    ] = None,
-    gold: GoldColumns = None,
-    name: Annotated[
-        str | None, typer.Option(metavar="NAME", help="What to call the corpus; else the file's name.")
-    ] = None,
-    about: Annotated[
-        Path | None, typer.Option(metavar="F", help="Your answers to the papers' open questions, as YAML.")
-    ] = None,
-    least: Annotated[int, typer.Option("--least", metavar="N", min=1, help="Leave out words in fewer posts.")] = 5,
-    lang: Annotated[
-        list[str] | None, typer.Option("--lang", metavar="L", help="Leave out function words of this language; en, de.")
-    ] = None,
-    images: Annotated[
-        Path | None,
-        typer.Option(metavar="DIR", help="The folder with memes' pictures; else F, where it is a folder of memes."),
-    ] = None,
+    run: Run[action.DescribedCorpus],
+    files: list[str],
+    corpus: str | None,
+    images: Path | None,
+    out: Annotated[Path | None, Option("Write the report, pictures and papers here.", metavar="DIR")] = None,
     cloud_size: Annotated[
-        str, typer.Option("--clouds", metavar="BY", help="Size of words in clouds: npmi, or frequency in the class.")
+        str, Option("Size of words in clouds: npmi, or frequency in the class.", "--clouds", metavar="BY")
     ] = "npmi",
-    text_column: TextColumn = None,
-    id_column: IdColumn = None,
-    encoding: Encoding = None,
-    format: Format = None,
-    json: Annotated[bool, typer.Option("--json", help="Print the description as JSON.")] = False,
+    json: Annotated[bool, Option("Print the description as JSON.")] = False,
 ) -> None:
     """Describe a corpus: labels, sources, lengths, emoji, words by class with NPMI, word clouds, papers.
 
@@ -71,26 +51,14 @@ def describe(
       davy describe hateful_memes/ --corpus hateful-memes --out about-memes
     """
 
-    answers = read_about(about) if about is not None else {}
     if out is not None and out.exists() and not out.is_dir():
         raise UserError(f"{out} is a file. Name a folder for the report.")
     if cloud_size not in CLOUD_SIZES:
         raise UserError(
             f"--clouds {cloud_size!r} is not known. Use npmi or frequency.{nearest(cloud_size, CLOUD_SIZES)}"
         )
-    file = join_paths(files)
-    with console.ShellReporter() as reporter:
-        described = action.describe(
-            PostSource(file, corpus, text_column, id_column, format, encoding),
-            name=name,
-            scheme=scheme,
-            gold=gold or [],
-            about=answers,
-            least=least,
-            langs=tuple(lang) if lang else EN_DE,
-            images=images or (Path(file) if corpus is not None and Path(file).is_dir() else None),
-            reporter=reporter,
-        )
+    folder = Path(join_paths(files))
+    described = run(images=images or (folder if corpus is not None and folder.is_dir() else None))
     if out is not None:
         action.write_description(described, out, cloud_size=cloud_size, command=shlex.join(console.command_line()))
     if json:

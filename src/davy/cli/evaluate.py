@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import shlex
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
-
-import typer
+from typing import Annotated
 
 from davy.actions import evaluate as action
-from davy.actions.posts import PostSource
 from davy.cli import console
-from davy.cli.options import Corpus, Encoding, Format, GoldColumns, IdColumn, PostFiles, TextColumn
+from davy.cli.verb_command import Run, verb_command
+from davy.compare.evaluate import Evaluation
 from davy.compare.mistakes import mistake_table
 from davy.compare.results import (
     calibration_table,
@@ -23,62 +21,22 @@ from davy.compare.results import (
     pair_table,
     record,
 )
+from davy.core.options import Option
 from davy.files.atomic import check_folder
-from davy.files.many_files import join_paths
-from davy.measure.intervals import Bootstrap
-
-if TYPE_CHECKING:
-    from davy.compare.evaluate import Evaluation
 
 
+@verb_command(
+    action.evaluate,
+    "files model predictions scheme question corpus split gold everywhere unseen by errors out images text_column "
+    "id_column format encoding resamples seed json",
+)
 def evaluate(
-    files: PostFiles,
-    model: Annotated[
-        list[str] | None, typer.Option("--model", "-m", metavar="M", help="A detector to measure; again for more.")
-    ] = None,
-    predictions: Annotated[
-        list[str] | None,
-        typer.Option("--predictions", metavar="F2", help="Or a file with id, Q.label and Q; again for more."),
-    ] = None,
-    scheme: Annotated[
-        str | None, typer.Option(metavar="S", help="The scheme of the answers; else the corpus's, or guessed.")
-    ] = None,
-    question: Annotated[
-        list[str] | None, typer.Option("--question", metavar="Q", help="Measure this question only; again for more.")
-    ] = None,
-    corpus: Corpus = None,
-    split: Annotated[
-        str | None, typer.Option(metavar="[C=]NAME", help="Measure this split only, such as dev; C is its column.")
-    ] = None,
-    gold: GoldColumns = None,
-    everywhere: Annotated[
-        bool,
-        typer.Option("--everywhere", help="Measure yes/no child questions on all posts, as no where they don't apply."),
-    ] = False,
-    unseen: Annotated[
-        bool, typer.Option("--unseen", help="Leave out posts that a model learnt from or was calibrated on.")
-    ] = False,
-    by: Annotated[
-        str | None,
-        typer.Option("--by", metavar="C", help="Rates and fairness ratios by the groups that column C names."),
-    ] = None,
-    errors: Annotated[
-        int, typer.Option("--errors", metavar="N", min=0, help="List so many errors, the surest first; 0: no texts.")
-    ] = 5,
+    run: Run[Evaluation],
+    errors: Annotated[int, Option("List so many errors, the surest first; 0: no texts.", metavar="N", min=0)] = 5,
     out: Annotated[
-        Path | None,
-        typer.Option(metavar="DIR", help="Write report.html, results.json, figures.csv and errors.csv here."),
+        Path | None, Option("Write report.html, results.json, figures.csv and errors.csv here.", metavar="DIR")
     ] = None,
-    images: Annotated[
-        Path | None, typer.Option(metavar="DIR", help="The folder with the pictures that posts name, for meme models.")
-    ] = None,
-    text_column: TextColumn = None,
-    id_column: IdColumn = None,
-    format: Format = None,
-    encoding: Encoding = None,
-    resamples: Annotated[int, typer.Option(metavar="N", help="How many resamples an interval rests on.")] = 1000,
-    seed: Annotated[int, typer.Option(help="The seed of the resamples.")] = 0,
-    json: Annotated[bool, typer.Option("--json", help="Print the result as JSON.")] = False,
+    json: Annotated[bool, Option("Print the result as JSON.")] = False,
 ) -> None:
     """Measure detectors on labelled posts: macro-F1, per-label figures, AUROC, confusion matrices, paired tests.
 
@@ -98,23 +56,7 @@ def evaluate(
     """
 
     check_folder(out)
-    with console.ShellReporter() as reporter:
-        evaluation = action.evaluate(
-            PostSource(join_paths(files), corpus, text_column, id_column, format, encoding),
-            model or [],
-            predictions or [],
-            scheme=scheme,
-            questions=question or [],
-            split=split,
-            gold=gold or [],
-            everywhere=everywhere,
-            unseen=unseen,
-            by=by,
-            texts=errors > 0,
-            bootstrap=Bootstrap(resamples=resamples, seed=seed),
-            images=images,
-            reporter=reporter,
-        )
+    evaluation = run(texts=errors > 0)
     if out is not None:
         action.write_evaluation(evaluation, out, command=shlex.join(console.command_line()))
     if json:

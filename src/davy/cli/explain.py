@@ -5,39 +5,23 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated
 
-import typer
-
 from davy.actions import explanations as action
-from davy.actions.posts import PostSource
 from davy.cli import console
-from davy.cli.options import Encoding, Format, IdColumn, PostFiles, TextColumn
+from davy.cli.verb_command import Run, verb_command
+from davy.core.options import Option
 from davy.files.atomic import require_folder_of, write_json
-from davy.files.many_files import join_paths
-from davy.measure.intervals import Bootstrap
 
 TITLES = {"token_f1": "token F1", "iou_f1": "IoU F1", "auprc": "AUPRC"}
 
 
+@verb_command(
+    action.measure_explanations,
+    "files model marks question text_column id_column format encoding resamples seed out json",
+)
 def explain(
-    files: PostFiles,
-    model: Annotated[
-        list[str] | None, typer.Option("--model", "-m", metavar="M", help="A detector to measure; again for more.")
-    ] = None,
-    marks: Annotated[
-        str, typer.Option("--marks", metavar="C", help="Column of the words that people marked, such as 12-17|20-25.")
-    ] = action.MARKS,
-    question: Annotated[
-        str | None,
-        typer.Option("--question", metavar="Q", help="Explain this question; else what decides the verdict."),
-    ] = None,
-    text_column: TextColumn = None,
-    id_column: IdColumn = None,
-    format: Format = None,
-    encoding: Encoding = None,
-    resamples: Annotated[int, typer.Option(metavar="N", help="How many resamples an interval rests on.")] = 1000,
-    seed: Annotated[int, typer.Option(help="The seed of the resamples and of the random words.")] = 0,
-    out: Annotated[Path | None, typer.Option(metavar="F.json", help="Write the figures as JSON.")] = None,
-    json: Annotated[bool, typer.Option("--json", help="Print the result as JSON.")] = False,
+    run: Run[action.ExplanationFigures],
+    out: Annotated[Path | None, Option("Write the figures as JSON.", metavar="F.json")] = None,
+    json: Annotated[bool, Option("Print the result as JSON.")] = False,
 ) -> None:
     """Measure whether the words of `davy score --explain` are those that people marked.
 
@@ -53,15 +37,7 @@ def explain(
     """
     if out is not None:
         require_folder_of(out)
-    with console.ShellReporter() as reporter:
-        found = action.measure_explanations(
-            PostSource(join_paths(files), None, text_column, id_column, format, encoding),
-            model or [],
-            marks=marks,
-            question=question,
-            bootstrap=Bootstrap(resamples=resamples, seed=seed),
-            reporter=reporter,
-        )
+    found = run()
     if out is not None:
         write_json(out, found.to_dict())
         console.note(f"Wrote {out}")

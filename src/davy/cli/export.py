@@ -3,39 +3,24 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
-import typer
-
+from davy.actions.calibrate import Calibration
 from davy.actions.export_model import export_model
-from davy.actions.posts import PostSource, load_posts, select_split
 from davy.cli import console
 from davy.cli.calibrate import show_calibration
-from davy.cli.options import Encoding, GoldColumns, TextColumn
+from davy.cli.verb_command import Run, verb_command
+from davy.core.options import Option
 
 
+@verb_command(
+    export_model,
+    "model out [dev] split gold text_column encoding threshold exact table_bits matrix_bits json",
+)
 def export(
-    model: Annotated[
-        Path, typer.Argument(metavar="FOLDER", help="A model that davy train, davy distil or davy meme train made.")
-    ],
-    out: Annotated[Path, typer.Option("--out", metavar="DIR", help="The new folder.")],
-    dev: Annotated[
-        str | None, typer.Option(metavar="F", help="Posts to compare on; their answers set thresholds and calibration.")
-    ] = None,
-    split: Annotated[str | None, typer.Option(metavar="[C=]NAME", help="Use this split of --dev only.")] = None,
-    gold: GoldColumns = None,
-    text_column: TextColumn = None,
-    encoding: Encoding = None,
-    threshold: Annotated[
-        str,
-        typer.Option(metavar="RULE", help="How --dev sets thresholds: macro-f1, precision=0.9, recall=0.9, cost=5."),
-    ] = "macro-f1",
-    exact: Annotated[bool, typer.Option("--exact", help="Keep 32 bits instead of rounding to int8.")] = False,
-    table_bits: Annotated[int, typer.Option(help="Bits of the word vectors in int8 models: 8 or 4.")] = 8,
-    matrix_bits: Annotated[
-        int, typer.Option(help="Bits of the encoder's matrices in int8 models: 8 or 4. They run at the same speed.")
-    ] = 8,
-    json: Annotated[bool, typer.Option("--json", help="Print the comparison as JSON.")] = False,
+    run: Run[tuple[dict[str, Any], Calibration | None]],
+    out: Path,
+    json: Annotated[bool, Option("Print the comparison as JSON.")] = False,
 ) -> None:
     """Export a trained model: ONNX, int8, with tokenizer, thresholds, calibration and card in one folder.
 
@@ -51,17 +36,7 @@ def export(
       davy export memes/concat --out my-memes
     """
 
-    judged = PostSource(dev, text=text_column, encoding=encoding) if dev else None
-    found, calibration = export_model(
-        model,
-        out,
-        dev=select_split(load_posts(judged).posts, split)[0] if judged else None,
-        gold=gold or (),
-        threshold=threshold,
-        exact=exact,
-        table_bits=table_bits,
-        matrix_bits=matrix_bits,
-    )
+    found, calibration = run()
     if json:
         console.json({**found, **(calibration.to_dict() if calibration else {})})
         return

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -11,8 +11,8 @@ from davy.actions.meme_benchmark import make_benchmark
 from davy.actions.meme_reading import read_memes
 from davy.actions.memes import render_meme, render_memes
 from davy.cli import console, meme_library, meme_train
-from davy.cli.database import Json
-from davy.memes.source_memes import ReadingSettings
+from davy.cli.verb_command import Run, verb_command
+from davy.core.options import Option
 
 app = typer.Typer(
     no_args_is_help=True,
@@ -28,19 +28,8 @@ def meme() -> None:
 
 
 @app.command()
-def read(
-    source: Annotated[Path, typer.Argument(metavar="SOURCE", help="A folder of pictures, or a table that names them.")],
-    out: Annotated[Path, typer.Option(metavar="DIR", help="The new folder to write.")],
-    images: Annotated[
-        Path | None, typer.Option(metavar="DIR", help="Where a table's pictures are, unless beside it.")
-    ] = None,
-    smallest: Annotated[int, typer.Option(metavar="PX", help="The shortest side that a picture may have.")] = 100,
-    near: Annotated[int, typer.Option(metavar="BITS", help="How far apart duplicates' hashes (PDQ) may be.")] = 31,
-    ignore_text: Annotated[
-        bool, typer.Option("--ignore-text", help="Cover the text first: one picture with two texts is a duplicate.")
-    ] = False,
-    json: Json = False,
-) -> None:
+@verb_command(read_memes, "source out images smallest near ignore_text json")
+def read(run: Run[list[dict[str, Any]]], out: Path, json: Annotated[bool, Option("Print JSON.")] = False) -> None:
     """Read source memes: drop what is broken, too small, without text or there twice; keep the text that is read.
 
     A table (JSONL, CSV, Parquet) has a column image or img; its text, where there is one, is not read from the picture.
@@ -55,9 +44,7 @@ def read(
 
       davy project create meme-construction --posts source/posts.jsonl --images source/img
     """
-    settings = ReadingSettings(smallest, near, ignore_text)
-    with console.ShellReporter() as reporter:
-        funnel = read_memes(source, out, images=images, settings=settings, reporter=reporter)
+    funnel = run()
     if json:
         console.json({"out": str(out), "steps": funnel})
         return
@@ -99,11 +86,8 @@ def render(
 
 
 @app.command()
-def benchmark(
-    out: Annotated[Path, typer.Option(metavar="DIR", help="The new folder to write.")],
-    size: Annotated[int, typer.Option(metavar="N", help="How many memes; whole groups of 20.")] = 16_000,
-    seed: Annotated[int, typer.Option(metavar="S", help="The same seed makes the same files.")] = 1,
-) -> None:
+@verb_command(make_benchmark, "out size seed")
+def benchmark(run: Run[dict[str, int]], out: Path) -> None:
     """Draw a benchmark of memes that are mean or kind only by picture and text together.
 
     Harmless in content. Every mean meme has confounders on both sides, and every text and object stands on as many
@@ -116,6 +100,5 @@ def benchmark(
 
       davy meme benchmark --out small/ --size 2000 --seed 7
     """
-    with console.ShellReporter() as reporter:
-        counts = make_benchmark(out, size, seed, reporter=reporter)
+    counts = run()
     console.note(f"{', '.join(f'{split} {n:,}' for split, n in counts.items())} → {out}")

@@ -5,30 +5,20 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated
 
-import typer
-
-from davy.actions.meme_train import train_meme
-from davy.actions.train import parse_changes
+from davy.actions.meme_train import TrainedMemeRow, train_meme
 from davy.cli import console
+from davy.cli.verb_command import Run, verb_command
+from davy.core.options import Option
 
 
+@verb_command(train_meme, "data out row size seed set captions json")
 def train(
-    data: Annotated[Path, typer.Argument(metavar="DIR", help="Hateful Memes, HarMeme, or a drawn benchmark.")],
-    out: Annotated[Path, typer.Option(metavar="FOLDER", help="The new model folder.")],
-    row: Annotated[
-        str, typer.Option(metavar="ROW", help="image-grid, text, late-fusion, concat, mmbt-grid, vilbert, visualbert …")
-    ] = "concat",
-    size: Annotated[str, typer.Option(help="small: minutes on two cores; full: the paper's networks.")] = "small",
-    seed: Annotated[int, typer.Option(help="The seed of weights and order.")] = 0,
-    set_: Annotated[
-        list[str] | None,
-        typer.Option("--set", metavar="FIELD=VALUE", help="Change a field of the preset, such as updates=200."),
-    ] = None,
-    captions: Annotated[
-        Path | None,
-        typer.Option(metavar="DIR2", help="Captioned pictures for vilbert-cc and visualbert-coco; else DIR's own."),
-    ] = None,
-    json: Annotated[bool, typer.Option("--json", help="Print the figures as JSON.")] = False,
+    run: Run[TrainedMemeRow],
+    out: Path,
+    row: str,
+    size: str,
+    seed: int,
+    json: Annotated[bool, Option("Print the figures as JSON.")] = False,
 ) -> None:
     """Train a meme model: picture and text in, hateful or not out.
 
@@ -44,17 +34,7 @@ def train(
 
       davy score --image meme.png --text "what it says" --model memes/concat
     """
-    with console.ShellReporter() as reporter:
-        trained = train_meme(
-            data,
-            out,
-            row=row,
-            size=size,
-            seed=seed,
-            changes=parse_changes(set_ or ()),
-            captions=captions,
-            reporter=reporter,
-        )
+    trained = run()
     if json:
         console.json(trained.to_dict())
         return

@@ -7,8 +7,13 @@ from typing import Annotated
 
 import typer
 
+from davy.actions.migrate import Migration, compare_log, write_migration
 from davy.cli import console
-from davy.cli.options import TextColumn
+from davy.cli.verb_command import Run, verb_command
+from davy.core.options import Option
+from davy.files.atomic import check_folder
+from davy.files.formats import display_name
+from davy.files.many_files import join_paths, short_name
 
 app = typer.Typer(no_args_is_help=True, help="Come over from Perspective.")
 
@@ -19,27 +24,13 @@ def migrate() -> None:
 
 
 @app.command("compare")
+@verb_command(compare_log, "logs out model posts threshold attributes text_column seed json")
 def compare(
-    logs: Annotated[
-        list[str], typer.Argument(metavar="F…", help="The old scores: files, folders, patterns in quotes.")
-    ],
-    out: Annotated[Path, typer.Option("--out", metavar="DIR", help="The folder for the report and the thresholds.")],
-    model: Annotated[str, typer.Option("--model", "-m", metavar="M", help="The detector.")] = "embedded",
-    posts: Annotated[
-        str | None, typer.Option(metavar="F2", help="A file with the texts, found by id, where F has none.")
-    ] = None,
-    threshold: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--threshold", metavar="[A=]T", help="From where on you flagged: 0.5, or TOXICITY=0.8; repeat. Else 0.7."
-        ),
-    ] = None,
-    attributes: Annotated[
-        str, typer.Option(metavar="F3", help="Which question stands behind which attribute.")
-    ] = "perspective",
-    text_column: TextColumn = None,
-    seed: Annotated[int, typer.Option(help="The seed of the resamples.")] = 0,
-    json: Annotated[bool, typer.Option("--json", help="Print the figures as JSON.")] = False,
+    run: Run[Migration],
+    logs: list[str],
+    model: str,
+    out: Annotated[Path, Option("The folder for the report and the thresholds.", metavar="DIR")],
+    json: Annotated[bool, Option("Print the figures as JSON.")] = False,
 ) -> None:
     """Compare old Perspective scores with a detector's, and fit thresholds that flag the same share.
 
@@ -51,25 +42,9 @@ def compare(
 
       davy migrate compare scores.csv --posts comments.csv --threshold TOXICITY=0.8 --out migration
     """
-    from davy.actions.migrate import compare_log, parse_thresholds, write_migration
-    from davy.files.atomic import check_folder
-    from davy.files.formats import display_name
-    from davy.files.many_files import join_paths, short_name
-    from davy.plans.attribute_map import load_attributes
-
     check_folder(out)
     log = join_paths(logs)
-    with console.ShellReporter() as reporter:
-        done = compare_log(
-            log,
-            model,
-            posts=posts,
-            thresholds=parse_thresholds(threshold or []),
-            attributes=load_attributes(attributes),
-            text=text_column,
-            seed=seed,
-            reporter=reporter,
-        )
+    done = run()
     files = write_migration(
         done, out, log=display_name(log), command=f"davy migrate compare {short_name(log)} --model {model}"
     )

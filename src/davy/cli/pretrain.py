@@ -3,28 +3,19 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
-
-import typer
+from typing import Annotated, Any
 
 from davy.actions import distil as action
-from davy.actions.posts import PostSource
-from davy.actions.train import parse_changes
 from davy.cli import console
-from davy.cli.options import Encoding
+from davy.cli.verb_command import Run, verb_command
+from davy.core.options import Option
 
 
+@verb_command(action.pretrain, "files encoder out encoding hide seed set json")
 def pretrain(
-    files: Annotated[list[str], typer.Argument(metavar="F…", help="Posts; only their text is read.")],
-    encoder: Annotated[str, typer.Option(metavar="NAME", help="A folder or hub name.")],
-    out: Annotated[Path, typer.Option("--out", metavar="DIR", help="The encoder's folder; give it again to go on.")],
-    encoding: Encoding = None,
-    hide: Annotated[float, typer.Option(min=0.01, max=0.9, help="The share of words that are hidden.")] = 0.15,
-    seed: Annotated[int, typer.Option(help="The seed.")] = 1,
-    set_: Annotated[
-        list[str] | None, typer.Option("--set", metavar="FIELD=VALUE", help="epochs, rate, batch, emoji …")
-    ] = None,
-    json: Annotated[bool, typer.Option("--json", help="Print the record as JSON.")] = False,
+    run: Run[dict[str, Any]],
+    out: Path,
+    json: Annotated[bool, Option("Print the record as JSON.")] = False,
 ) -> None:
     """Continue an encoder's pre-training: it guesses whole words that are hidden in your posts.
 
@@ -37,17 +28,7 @@ def pretrain(
       davy train train.csv --encoder runs/minilm-reddit --scheme edos --out runs/edos
     """
 
-    with console.ShellReporter() as reporter:
-        record = action.pretrain(
-            [PostSource(file, encoding=encoding) for file in files],
-            encoder,
-            out,
-            hide=hide,
-            seed=seed,
-            changes=parse_changes(set_ or ()),
-            command=console.command_line(),
-            reporter=reporter,
-        )
+    record = run(command=console.command_line())
     if json:
         console.json(record)
     else:

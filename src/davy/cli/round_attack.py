@@ -5,31 +5,21 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated
 
-import typer
-
-from davy.actions.round_attack import MOST_SEEDS, attack_target
+from davy.actions.round_attack import attack_target
 from davy.cli import console
+from davy.cli.verb_command import Run, verb_command
+from davy.core.options import Option
 from davy.core.round import RELEASE_TERMS
-from davy.rounds.attacker import STRATEGIES, TRIES, AttackResult
+from davy.rounds.attacker import AttackResult
 
 SHOWN = 10
 
 
+@verb_command(attack_target, "seeds target out question label strategy tries most seed json")
 def attack(
-    seeds: Annotated[str, typer.Argument(metavar="SEEDS", help="A file of texts to start from, labelled or not.")],
-    target: Annotated[str, typer.Option("--target", "-t", metavar="M", help="The detector to get past.")],
-    out: Annotated[Path | None, typer.Option("--out", "-o", help="Where to write what got through.")] = None,
-    question: Annotated[str | None, typer.Option("--question", help="The yes/no question; default: the first.")] = None,
-    label: Annotated[
-        str | None, typer.Option("--label", help="The column with the seeds' true labels; default: QUESTION.gold.")
-    ] = None,
-    strategy: Annotated[
-        list[str] | None, typer.Option("--strategy", help=f"One of {', '.join(STRATEGIES)}; again for more.")
-    ] = None,
-    tries: Annotated[int, typer.Option("--tries", min=1, max=50, help="Texts a seed and strategy.")] = TRIES,
-    most: Annotated[int, typer.Option("--most", min=1, help="How many seeds to take.")] = MOST_SEEDS,
-    seed: Annotated[int, typer.Option("--seed", help="Seed of what is drawn by chance.")] = 0,
-    json: Annotated[bool, typer.Option("--json", help="Print the figures as JSON.")] = False,
+    run: Run[AttackResult],
+    out: Path | None,
+    json: Annotated[bool, Option("Print the figures as JSON.")] = False,
 ) -> None:
     """Try the papers' strategies on seed texts against a detector, and list what got through.
 
@@ -44,19 +34,7 @@ def attack(
         davy round attack seeds.csv --target embedded --strategy "emoji letters" --tries 20
     """
 
-    with console.ShellReporter() as reporter:
-        result = attack_target(
-            seeds,
-            target,
-            out=out,
-            question=question,
-            label=label,
-            strategies=strategy or (),
-            tries=tries,
-            most=most,
-            seed=seed,
-            reporter=reporter,
-        )
+    result = run()
     if json:
         console.json(as_json(result))
     else:

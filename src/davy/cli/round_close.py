@@ -5,41 +5,27 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated
 
-import typer
-
-from davy.actions.rounds import CloseSettings, close_project_round, has_encoders, round_story
-from davy.actions.train import parse_changes
+from davy.actions.rounds import ClosedRound, close_project_round, has_encoders, round_story
 from davy.cli import console
 from davy.cli.database import Database, Json
-from davy.cli.options import Architectures, EmojiReadings
 from davy.cli.project import Name
+from davy.cli.verb_command import Run, verb_command
 from davy.core.errors import UserError
+from davy.core.options import Option
 from davy.jobs.job_files import files_folder
-from davy.rounds.candidates import BASE, EMOJI, TIMES
 from davy.rounds.choice import choice_table
 from davy.store import default_url, events, open_store, projects, rounds
 
 
+@verb_command(
+    close_project_round,
+    "project architecture emoji times base pending choose_by set workers seed files database json",
+)
 def close(
+    run: Run[ClosedRound],
     project: Name,
-    architecture: Architectures = None,
-    emoji: EmojiReadings = None,
-    times: Annotated[
-        list[int] | None, typer.Option(metavar="N", help="How often this round's entries count; again for more.")
-    ] = None,
-    base: Annotated[
-        Path | None, typer.Option(metavar="F", help="Labelled posts that every candidate learns from too.")
-    ] = None,
-    pending: Annotated[
-        str, typer.Option(help="Entries that nobody validated: refuse to close, or drop them.")
-    ] = "refuse",
-    choose_by: Annotated[str, typer.Option(help="The part that chooses: dev, or test as in the paper.")] = "dev",
-    set_: Annotated[
-        list[str] | None, typer.Option("--set", metavar="FIELD=VALUE", help="Change a field of the recipe `hatemoji`.")
-    ] = None,
-    workers: Annotated[int, typer.Option(help="How many candidates train side by side.")] = 1,
-    seed: Annotated[int, typer.Option(help="The seed of splits and trainings.")] = 0,
-    files: Annotated[Path | None, typer.Option(metavar="DIR", help="The server's folder for files.")] = None,
+    choose_by: str,
+    files: Annotated[Path | None, Option("The server's folder for files.", metavar="DIR")] = None,
     database: Database = None,
     json: Json = False,
 ) -> None:
@@ -53,22 +39,11 @@ def close(
 
         davy round close duel -a ./minilm -a tfidf --base labelled.csv
     """
-    settings = CloseSettings(
-        tuple(architecture or (BASE,)),
-        tuple(emoji or EMOJI),
-        tuple(times or TIMES),
-        str(base or ""),
-        choose_by,
-        pending,
-        seed,
-        workers,
-        parse_changes(set_ or ()),
-    )
-    with open_store(database) as store, console.ShellReporter() as reporter:
+    with open_store(database) as store:
         folder = files_folder(database or default_url(), files)
         if folder is None:
             raise UserError("Where do closes go? Name the server's folder for files: --files DIR")
-        closed = close_project_round(store, project, folder, settings, by=events.SHELL, reporter=reporter)
+        closed = run(store=store, project_id=project, files=folder, by=events.SHELL)
     if json:
         console.json({"target": closed.target, "suites": dict(closed.suites), **closed.outcome.to_dict()})
         return

@@ -4,14 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
-
-from davy.actions.posts import PostSource
-from davy.actions.sample import sample_file
+from davy.actions.sample import SampledFile, sample_file
 from davy.cli import console
-from davy.cli.options import Encoding, IdColumn, SomePostFiles, TextColumn
+from davy.cli.verb_command import Run, verb_command
 from davy.core.errors import UserError
-from davy.files.many_files import join_paths
+from davy.core.options import Option
 from davy.files.yaml_objects import read_shipped_or_file
 from davy.report.tables import Column, Table
 from davy.sample import plan as plans
@@ -21,28 +18,17 @@ if TYPE_CHECKING:
     from davy.sample.run import Sample
 
 
+@verb_command(
+    sample_file,
+    "[files] plan [out] judge pool at_least text_column id_column encoding replace show seed json",
+)
 def sample(
-    files: SomePostFiles = None,
-    plan: Annotated[str, typer.Option(metavar="P", help="edos, or the YAML file of your own.")] = "edos",
-    out: Annotated[str | None, typer.Option(metavar="F2", help="The file to write; a report goes beside it.")] = None,
-    judge: Annotated[
-        list[str] | None,
-        typer.Option(metavar="NAME=WHO", help="Who a judge of the plan is: MODEL#QUESTION, or column:C of the file."),
-    ] = None,
-    pool: Annotated[
-        int | None, typer.Option(metavar="N", help="Look at N random posts of each source at most: judges are slow.")
-    ] = None,
-    at_least: Annotated[
-        int | None,
-        typer.Option(metavar="N", help="Boards need N posts to be in a pool, in place of the plan's number."),
-    ] = None,
-    text_column: TextColumn = None,
-    id_column: IdColumn = None,
-    encoding: Encoding = None,
-    replace_: Annotated[bool, typer.Option("--replace", help="Write over a column `sampler` in the file.")] = False,
-    show: Annotated[bool, typer.Option("--show", help="Print the plan's file and stop: a start for your own.")] = False,
-    seed: Annotated[int, typer.Option(help="The seed: the same one gives the same sample.")] = 0,
-    json: Annotated[bool, typer.Option("--json", help="Print the report as JSON.")] = False,
+    run: Run[SampledFile],
+    files: list[str] | None,
+    plan: str,
+    out: str | None,
+    show: Annotated[bool, Option("Print the plan's file and stop: a start for your own.")] = False,
+    json: Annotated[bool, Option("Print the report as JSON.")] = False,
 ) -> None:
     """Take posts for labelling: each sampler of the plan fills its quota from each source, no post is taken twice.
 
@@ -63,19 +49,7 @@ def sample(
         return
     if not files or out is None:
         raise UserError("Name the posts and where to write: davy sample F --plan P --out F2.")
-    source = PostSource(join_paths(files), text=text_column, id=id_column, encoding=encoding)
-    with console.ShellReporter() as reporter:
-        done = sample_file(
-            source,
-            out,
-            plan,
-            judges=judge or [],
-            pool=pool,
-            at_least=at_least,
-            replace_column=replace_,
-            seed=seed,
-            reporter=reporter,
-        )
+    done = run()
     _print(done.sample, done.plan)
     if json:
         console.json(done.report)

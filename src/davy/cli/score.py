@@ -2,65 +2,54 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
-
 from davy.actions.engines import open_engine, uses_shards
-from davy.actions.posts import PostSource
-from davy.actions.score import score_file, score_meme, score_text
+from davy.actions.score import ScoredFile, score_file, score_meme, score_text
 from davy.actions.score_shards import score_shards
 from davy.cli import console
-from davy.cli.options import ClusterAddress, ClusterWorkers, Encoding, EngineName, Format, SomePostFiles, TextColumn
+from davy.cli.options import ClusterAddress, ClusterWorkers, EngineName
+from davy.cli.verb_command import Run, verb_command
 from davy.core.errors import UserError
+from davy.core.options import Option
 from davy.files.many_files import join_paths
-from davy.score.batch import ScoreSettings
 
 if TYPE_CHECKING:
     from rich.text import Text
 
-    from davy.actions.score import ScoredFile, ScoredText
+    from davy.actions.score import ScoredText
     from davy.score.explain import Explanation
 
 BAR = 20
+OF_FILES: Mapping[str, object] = {
+    "images": None, "text_column": None, "format": None, "encoding": None, "prefix": None, "replace": False,
+    "batch": None, "resume": None, "engine": "local", "address": None, "workers": None,
+}  # fmt: skip
+"""Options that go with a file and not with one text, and what each is when it is left out."""
 
 
+@verb_command(
+    score_file,
+    "[files] model [out] text image images lang explain json text_column format encoding prefix replace batch cascade "
+    "resume engine address workers",
+)
 def score(
-    files: SomePostFiles = None,
-    model: Annotated[
-        str, typer.Option("--model", "-m", metavar="M", help="The detector: davy model list.")
-    ] = "embedded",
-    out: Annotated[str | None, typer.Option(metavar="F2", help="The file to write; '-' is stdout.")] = None,
-    text: Annotated[str | None, typer.Option(metavar="TEXT", help="Score this text instead of a file.")] = None,
+    run: Run[ScoredFile],
+    files: list[str] | None,
+    model: str,
+    out: str | None,
+    explain: bool,
+    cascade: bool,
+    resume: bool | None,
+    images: Path | None,
+    text: Annotated[str | None, Option("Score this text instead of a file.", metavar="TEXT")] = None,
     image: Annotated[
-        Path | None, typer.Option(metavar="F", help="Score this meme; --text is what it says, else it is read.")
+        Path | None, Option("Score this meme; --text is what it says, else it is read.", metavar="F")
     ] = None,
-    images: Annotated[
-        Path | None,
-        typer.Option(metavar="DIR", help="The folder with the pictures that posts name: ocr:MODEL, meme models."),
-    ] = None,
-    lang: Annotated[str | None, typer.Option(help="The language of --text, such as de; else detected.")] = None,
-    explain: Annotated[bool, typer.Option("--explain", help="Say which words carried the decision.")] = False,
-    json: Annotated[bool, typer.Option("--json", help="Print the result as JSON.")] = False,
-    text_column: TextColumn = None,
-    format: Format = None,
-    encoding: Encoding = None,
-    prefix: Annotated[str, typer.Option(metavar="P", help="Call the added columns P.hate, P.verdict …")] = "",
-    replace: Annotated[bool, typer.Option("--replace", help="Replace the score columns of an earlier run.")] = False,
-    batch: Annotated[
-        int | None, typer.Option(metavar="N", help="How many posts the detector gets at once; else what it likes best.")
-    ] = None,
-    cascade: Annotated[
-        bool,
-        typer.Option(
-            "--cascade/--no-cascade", help="Let a quick screen clear what is plainly harmless, or read every post."
-        ),
-    ] = True,
-    resume: Annotated[
-        bool | None,
-        typer.Option("--resume/--no-resume", help="Insist on going on where a run stopped, or start afresh."),
-    ] = None,
+    lang: Annotated[str | None, Option("The language of --text, such as de; else detected.")] = None,
+    json: Annotated[bool, Option("Print the result as JSON.")] = False,
     engine: EngineName = "local",
     address: ClusterAddress = None,
     workers: ClusterWorkers = None,
@@ -109,27 +98,21 @@ def score(
     if file is not None and lang is not None:
         raise UserError("--lang goes with --text or --image. In a file, a column lang says each post's language.")
     if one:
-        of_files = {
-            "--images": images, "--text-column": text_column, "--format": format, "--encoding": encoding,
-            "--prefix": prefix or None, "--replace": replace or None, "--batch": batch, "--resume": resume,
-            "--engine": engine if engine != "local" else None, "--address": address, "--workers": workers,
-        }  # fmt: skip
-        given = next((option for option, value in of_files.items() if value is not None), None)
+        given = next((key for key, default in OF_FILES.items() if run.given[key] not in (default, "")), None)
         if given is not None:
-            raise UserError(f"{given} goes with a file. Leave it out for one text or meme.")
+            raise UserError(f"--{given.replace('_', '-')} goes with a file. Leave it out for one text or meme.")
         if image is None:
             _show_text(score_text(str(text), model, lang=lang, why=explain), json=json)
         else:
             _show_text(score_meme(image, text, model, lang=lang, why=explain), json=json)
         return
-    source = PostSource(str(file), text=text_column, format=format, encoding=encoding)
-    settings = ScoreSettings(batch=batch, prefix=f"{prefix}." if prefix else "", replace=replace)
-    if uses_shards(source.path, str(out), engine, address, workers):
+    if uses_shards(str(file), str(out), engine, address, workers):
         if explain or images is not None:
             raise UserError("--explain and --images go with one file, not with shards.")
+        given_source, settings = run.arguments["file"], run.arguments.get("settings")
         with console.ShellReporter() as reporter, open_engine(engine, address, workers) as opened:
             scored = score_shards(
-                source,
+                given_source,
                 str(out),
                 model,
                 settings=settings,
@@ -140,18 +123,7 @@ def score(
             )
         _show_file(scored, json=json)
         return
-    with console.ShellReporter() as reporter:
-        scored = score_file(
-            source,
-            str(out),
-            model,
-            settings=settings,
-            cascade=cascade,
-            why=explain,
-            resume=resume,
-            images=images,
-            reporter=reporter,
-        )
+    scored = run()
     if "-" not in (file, out):
         _show_file(scored, json=json)
 

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from davy.actions.posts import PostSource
-from davy.actions.split import find_straddling, make_plan, split_file
+from davy.actions.split import find_straddling, split_file
 from davy.cli import console
-from davy.cli.options import Encoding, GoldColumns, IdColumn, SomePostFiles, TextColumn
+from davy.cli.verb_command import Run, verb_command
 from davy.core.errors import UserError
+from davy.core.options import Option
 from davy.files import tables
 from davy.files.atomic import refuse_input
 from davy.files.formats import display_name
@@ -20,6 +19,7 @@ from davy.files.yaml_objects import read_shipped_or_file
 from davy.image.perceptual_hash import NEAR
 from davy.report.tables import Column, Table
 from davy.split.plan import PACKAGE
+from davy.split.run import SplitResult
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -27,47 +27,26 @@ if TYPE_CHECKING:
     import polars as pl
 
     from davy.split.leakage import Leak
-    from davy.split.run import SplitResult
 
 
+@verb_command(
+    split_file,
+    "[files] plan [out] corpus column stratify group near_duplicates images near_pictures unseen check strict gold "
+    "text_column id_column encoding replace show seed json",
+)
 def split(
-    files: SomePostFiles = None,
-    plan: Annotated[
-        str, typer.Option(metavar="P", help="70/10/20, 80/20, train=rest,test=500, a shipped plan, or a YAML file.")
-    ] = "80/10/10",
-    out: Annotated[str | None, typer.Option(metavar="F2", help="The file to write, or with --check the pairs.")] = None,
-    corpus: Annotated[str | None, typer.Option(metavar="NAME", help="Read F as this public corpus.")] = None,
-    column: Annotated[str, typer.Option(metavar="C", help="The column of the parts, to write or to check.")] = "split",
-    stratify: Annotated[
-        list[str] | None, typer.Option(metavar="C", help="Balance by this column or question; give it again for more.")
-    ] = None,
-    group: Annotated[
-        list[str] | None, typer.Option(metavar="C", help="Keep posts with the same value together; meta.field too.")
-    ] = None,
-    near: Annotated[
-        float | None,
-        typer.Option("--near-duplicates", metavar="T", help="Keep posts this alike together; 0.8 unless told, 0: off."),
-    ] = None,
-    images: Annotated[
-        Path | None, typer.Option(metavar="DIR", help="The folder with memes' pictures: poor ones are left out.")
-    ] = None,
-    near_pictures: Annotated[
-        int | None,
-        typer.Option(metavar="BITS", help="Keep memes together whose pictures' hashes are this near; 31, 0: off."),
-    ] = None,
-    unseen: Annotated[
-        str | None, typer.Option(metavar="SIZE", help="A second test set, test_unseen: 10%, or a number of posts.")
-    ] = None,
-    check: Annotated[bool, typer.Option("--check", help="Only report what straddles the parts in --column.")] = False,
-    strict: Annotated[bool, typer.Option("--strict", help="With --check: exit 1 where something straddles.")] = False,
-    gold: GoldColumns = None,
-    text_column: TextColumn = None,
-    id_column: IdColumn = None,
-    encoding: Encoding = None,
-    replace_: Annotated[bool, typer.Option("--replace", help="Write over the column where it is there.")] = False,
-    show: Annotated[bool, typer.Option("--show", help="Print the plan's file and stop: a start for your own.")] = False,
-    seed: Annotated[int, typer.Option(help="The seed: the same one gives the same split.")] = 0,
-    json: Annotated[bool, typer.Option("--json", help="Print the report as JSON.")] = False,
+    run: Run[SplitResult],
+    files: list[str] | None,
+    plan: str,
+    out: str | None,
+    column: str,
+    near_duplicates: float | None,
+    near_pictures: int | None,
+    seed: int,
+    check: Annotated[bool, Option("Only report what straddles the parts in --column.")] = False,
+    strict: Annotated[bool, Option("With --check: exit 1 where something straddles.")] = False,
+    show: Annotated[bool, Option("Print the plan's file and stop: a start for your own.")] = False,
+    json: Annotated[bool, Option("Print the report as JSON.")] = False,
 ) -> None:
     """Split posts into parts that look alike, and never part an original from its contrast or a post from its twin.
 
@@ -90,37 +69,13 @@ def split(
     if not files or (out is None and not check):
         raise UserError("Name the posts and where to write: davy split F --plan P --out F2.")
     file = join_paths(files)
-    source = PostSource(file, corpus, text_column, id_column, encoding=encoding)
     if out is not None:
         refuse_input(out, file)
     if check:
-        alike = (0.8 if near is None else near, NEAR if near_pictures is None else near_pictures)
-        with console.ShellReporter() as reporter:
-            leaks, pairs = find_straddling(
-                source, column=column, groups=group or (), alike=alike, images=images, reporter=reporter
-            )
+        alike = (0.8 if near_duplicates is None else near_duplicates, NEAR if near_pictures is None else near_pictures)
+        leaks, pairs = run.of(find_straddling)(alike=alike)
         raise typer.Exit(_show_leaks(display_name(file), column, leaks, pairs, out, json, strict))
-    assert out is not None
-    chosen = make_plan(
-        plan,
-        seed=seed,
-        unseen=unseen,
-        stratify=stratify or (),
-        groups=group or (),
-        near=near,
-        near_pictures=near_pictures,
-    )
-    with console.ShellReporter() as reporter:
-        done = split_file(
-            source,
-            out,
-            chosen,
-            column=column,
-            images=images,
-            gold=gold or (),
-            replace_column=replace_,
-            reporter=reporter,
-        )
+    done = run()
     if json:
         console.json(done.to_dict())
     else:

@@ -4,64 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
-
-import typer
+from typing import Annotated, Any
 
 from davy.actions import train as action
-from davy.actions.posts import PostSource
 from davy.cli import console
-from davy.cli.options import Corpus, Encoding, GoldColumns, TextColumn
-
-if TYPE_CHECKING:
-    from davy.actions.train import TrainingRun
-
-Set = Annotated[
-    list[str] | None, typer.Option("--set", metavar="FIELD=VALUE", help="Change a field of the config; again for more.")
-]
-Out = Annotated[Path, typer.Option("--out", metavar="DIR", help="The run's folder; start again with it to go on.")]
+from davy.cli.verb_command import Run, verb_command
+from davy.core.options import Option
 
 
+@verb_command(
+    action.train,
+    "files out config kind encoder [dev] scheme question corpus split dev_split gold text_column encoding seed set "
+    "soft data_map json",
+)
 def train(
-    files: Annotated[list[str], typer.Argument(metavar="F…", help="Posts with Q.gold columns; several are joined.")],
-    out: Out,
-    config: Annotated[
-        str | None, typer.Option(metavar="C", help="A config's name or file; the names are below.")
-    ] = None,
-    kind: Annotated[
-        str, typer.Option(help="What to train: transformer, or a baseline without an encoder, tfidf or xgboost.")
-    ] = "transformer",
-    encoder: Annotated[
-        str | None, typer.Option(metavar="NAME", help="A folder or hub name, instead of the config's.")
-    ] = None,
-    dev: Annotated[str | None, typer.Option(metavar="F", help="Posts to choose the checkpoint by.")] = None,
-    scheme: Annotated[str | None, typer.Option(metavar="S", help="The scheme of the answers; else guessed.")] = None,
-    question: Annotated[
-        list[str] | None, typer.Option("--question", metavar="Q", help="Learn this question only; again for more.")
-    ] = None,
-    corpus: Corpus = None,
-    split: Annotated[
-        str | None, typer.Option(metavar="NAME", help="Train on this split of the posts, such as train.")
-    ] = None,
-    dev_split: Annotated[
-        str | None, typer.Option(metavar="NAME", help="Choose by this split of F, such as dev.")
-    ] = None,
-    gold: GoldColumns = None,
-    text_column: TextColumn = None,
-    encoding: Encoding = None,
-    seed: Annotated[
-        list[int] | None, typer.Option("--seed", help="A seed; again for more, with mean and spread.")
-    ] = None,
-    set_: Set = None,
-    soft: Annotated[
-        bool,
-        typer.Option("--soft", help="Learn annotators' votes: columns Q.votes, or a file with a row an answer."),
-    ] = False,
-    data_map: Annotated[
-        bool,
-        typer.Option("--data-map", help="Write what was easy, ambiguous or hard to learn, and the ambiguous posts."),
-    ] = False,
-    json: Annotated[bool, typer.Option("--json", help="Print the run's record as JSON.")] = False,
+    run: Run[action.TrainingRun],
+    out: Path,
+    json: Annotated[bool, Option("Print the run's record as JSON.")] = False,
 ) -> None:
     """Fine-tune an encoder with a head for each question; several files each fill the heads they have answers for.
 
@@ -84,35 +43,16 @@ def train(
       accelerate launch --num_processes 4 -m davy train train.csv --encoder ./minilm --out runs/on-four-gpus
     """
 
-    with console.ShellReporter() as reporter:
-        run = action.train(
-            [PostSource(file, corpus, text_column, encoding=encoding) for file in files],
-            out,
-            kind=kind,
-            config=config,
-            changes=action.parse_changes(set_ or ()),
-            encoder=encoder,
-            scheme=scheme,
-            questions=question or (),
-            seeds=seed or (),
-            dev=PostSource(dev, text=text_column, encoding=encoding) if dev else None,
-            split=split,
-            dev_split=dev_split,
-            gold=gold or (),
-            soft=soft,
-            data_map=data_map,
-            command=console.command_line(),
-            reporter=reporter,
-        )
-    if not run.record:  # another process of the team speaks for all
+    trained = run(command=console.command_line())
+    if not trained.record:  # another process of the team speaks for all
         return
     if json:
-        console.json(run.record)
+        console.json(trained.record)
     else:
-        _show(run, out)
+        _show(trained, out)
 
 
-def _show(run: TrainingRun, out: Path) -> None:
+def _show(run: action.TrainingRun, out: Path) -> None:
     from davy.train.run_record import figure_name
 
     if run.trials:

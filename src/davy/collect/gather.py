@@ -14,15 +14,17 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
+from typing import Annotated
 
 import polars as pl
 
 from davy.collect.collect_run import CollectCounts, CollectRun, open_run
 from davy.collect.earlier_corpora import choose_posts
-from davy.collect.platforms import NAMES, car, plain, reader, records_of
+from davy.collect.platforms import NAMES, canonical_name, car, plain, reader, records_of
 from davy.collect.records import SCHEMA, AccountHasher, Record, records_frame, records_to_posts, stored_text
-from davy.collect.strategies import Strategy
+from davy.collect.strategies import Strategy, strategies_of
 from davy.core.errors import UserError
+from davy.core.options import Option, Options
 from davy.files import json_stream, tables
 
 BATCH = 10_000
@@ -34,22 +36,42 @@ KEEP_EVERY = 50_000
 class GatherSettings:
     """How archives are read."""
 
-    platform: str
-    names: AccountHasher | None = None
-    source: str | None = None
-    licence: str | None = None
-    encoding: str | None = None
-    skip_bad: bool = False
-    fresh: bool = False
-    text_column: str | None = None
+    platform: Annotated[
+        str,
+        Option(
+            "x, reddit, gab, mastodon, bluesky, or plain for other files.",
+            "--platform -p",
+            metavar="P",
+            read=canonical_name,
+        ),
+    ] = "plain"
+    names: Annotated[
+        AccountHasher | None,
+        Option(
+            "Keep each author as a hash under the secret key in this file.",
+            "--author-key",
+            metavar="F",
+            read=AccountHasher.of,
+        ),
+    ] = None
+    source: Annotated[str | None, Option("What to call the source; else the platform.", metavar="NAME")] = None
+    licence: Annotated[str | None, Option("The licence or terms of the posts.", metavar="NAME")] = None
+    encoding: Annotated[str | None, Option("How lines that are not UTF-8 are written, such as cp1252.")] = None
+    skip_bad: Annotated[bool, Option("Leave out and count lines that can't be read.")] = False
+    fresh: Annotated[bool, Option("Start again, even where a stopped run could go on.")] = False
+    text_column: Annotated[
+        str | None, Option("The column with the text of plain files, by no usual name.", metavar="C")
+    ] = None
     """The column with the text of a plain file, where it has no usual name."""
 
 
 def gather(
-    paths: Sequence[Path],
-    out: Path,
-    strategies: Sequence[Strategy],
-    settings: GatherSettings,
+    paths: Annotated[
+        Sequence[Path], Option("Files to read, .zst, .gz, .xz, .bz2 too.", "archives", metavar="ARCHIVE…")
+    ],
+    out: Annotated[Path, Option("The file of posts to write, by its extension.", metavar="F")],
+    strategies: Annotated[Sequence[Strategy], Options(strategies_of)],
+    settings: Annotated[GatherSettings, Options(GatherSettings)],
     *,
     progress: Callable[[int], object] | None = None,
 ) -> CollectCounts:

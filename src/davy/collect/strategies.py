@@ -13,12 +13,13 @@ import re
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 import polars as pl
 
 from davy.collect.rule import FilterRule
 from davy.core.errors import UserError, nearest
+from davy.core.options import Option
 from davy.files.atomic import read_text
 from davy.files.yaml_nodes import Problems, YamlList, YamlMap, file_text, line_at, parse_node, plain_values
 
@@ -98,6 +99,32 @@ def read(path: Path) -> list[Strategy]:
     if twice := next((name for name in names if names.count(name) > 1), None):
         raise UserError(f"{path}: two strategies are called {twice!r}. Give each a name of its own.")
     return found
+
+
+def strategies_of(
+    file: Annotated[
+        Path | None,
+        Option("Several ways to find posts, as YAML: docs/data/collecting.md.", "--strategies", metavar="F"),
+    ] = None,
+    rule: Annotated[str | None, Option("Keep what this rule matches, in X's stream syntax.", metavar="R")] = None,
+    rule_file: Annotated[Path | None, Option("The same, from a file.", metavar="F")] = None,
+    profiles: Annotated[
+        Path | None, Option("Keep posts by the accounts in this file, one a line.", metavar="F")
+    ] = None,
+    since: Annotated[str | None, Option("Keep posts from this day on.", "--from", metavar="DAY")] = None,
+    until: Annotated[str | None, Option("Keep posts up to this day, which counts.", metavar="DAY")] = None,
+    cap: Annotated[int | None, Option("Keep at most this many posts.", metavar="N", min=1)] = None,
+) -> list[Strategy]:
+    """Return the strategies of a file, or the one that the options of `davy collect` describe."""
+    if file is not None:
+        return read(file)
+    start, end = parse_span(since, until, "--from and --until")
+    listed = read_accounts(profiles, "--profiles") if profiles else frozenset()
+    text = rule if rule_file is None else read_text(rule_file, "rule")
+    made = FilterRule.of(text) if text is not None else None
+    kind = "profiles" if listed else "search"
+    name = kind if made or listed or start or end else "everything"
+    return [Strategy(name, kind, made, cap, listed, start, end)]
 
 
 def parse_span(since: str | None, until: str | None, where: str) -> tuple[str | None, str | None]:

@@ -12,11 +12,13 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from math import sqrt
 from statistics import NormalDist
+from typing import Annotated
 
 import numpy as np
 from numpy.typing import NDArray
 
 from davy.core import Metric, UserError
+from davy.core.options import Option
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -74,8 +76,8 @@ class Bootstrap:
     With `resamples=0` figures come without intervals, and say so.
     """
 
-    resamples: int = 1000
-    seed: int = 0
+    resamples: Annotated[int, Option("How many resamples an interval rests on.", metavar="N")] = 1000
+    seed: Annotated[int, Option("The seed of the resamples.")] = 0
     level: float = 0.95
     method: str = "percentile"
 

@@ -13,9 +13,10 @@ from dataclasses import dataclass, replace
 from difflib import SequenceMatcher
 from itertools import combinations
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 from davy.core.errors import UserError
+from davy.core.options import Option
 from davy.image.ocr import OcrLine, text_of
 from davy.image.perceptual_hash import MIN_QUALITY, NEAR, groups_of, near_pairs, pdq, without_text
 from davy.image.picture import Picture, read_picture
@@ -37,9 +38,9 @@ ReadLines = Callable[[Picture], list[OcrLine]]
 class ReadingSettings:
     """`smallest` is the shortest side that a picture may have; `near` how many bits of two hashes may differ."""
 
-    smallest: int = 100
-    near: int = NEAR
-    ignore_text: bool = False
+    smallest: Annotated[int, Option("The shortest side that a picture may have.", metavar="PX")] = 100
+    near: Annotated[int, Option("How far apart duplicates' hashes (PDQ) may be.", metavar="BITS")] = NEAR
+    ignore_text: Annotated[bool, Option("Cover the text first: one picture with two texts is a duplicate.")] = False
 
     def __post_init__(self) -> None:
         if self.smallest < 1:

@@ -10,9 +10,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 from davy.core.errors import UserError
+from davy.core.options import Option
 from davy.core.scorer import NotANumber, Scorer, Scores
 from davy.score.score_cache import ScoreCache, keys_of
 
@@ -30,6 +31,11 @@ OF_A_POST = ("verdict", "unsure", "unsupported_language", "cleared", "why")
 TEXT_COLUMNS = (".label", PROBABILITIES, "verdict", "unsure", "unsupported_language")
 
 
+def column_prefix(name: str) -> str:
+    """Return what goes before the names of columns that are named after something."""
+    return f"{name}." if name else ""
+
+
 @dataclass(frozen=True)
 class ScoreSettings:
     """How a stream is scored. `text` is the column to read; `window` and `memory` are in posts.
@@ -41,11 +47,13 @@ class ScoreSettings:
     """
 
     text: str = "text"
-    batch: int | None = None
+    batch: Annotated[
+        int | None, Option("How many posts the detector gets at once; else what it likes best.", metavar="N")
+    ] = None
     window: int | None = None
     memory: int = 200_000
-    prefix: str = ""
-    replace: bool = False
+    prefix: Annotated[str, Option("Call the added columns P.hate, P.verdict …", metavar="P", read=column_prefix)] = ""
+    replace: Annotated[bool, Option("Replace the score columns of an earlier run.")] = False
 
     def __post_init__(self) -> None:
         if self.batch is not None and self.batch < 1:
