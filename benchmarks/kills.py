@@ -21,7 +21,8 @@ from sqlalchemy import func, select
 
 from benchmarks._people import Person, RunOutcomes, choices
 from benchmarks._workbench import Bench, Nursery, database, project
-from davy.store.tables import annotations, assignments, items, tallies
+from davy.store.annotation_tables import annotations, assignments, tallies
+from davy.store.project_tables import items
 
 PEOPLE = 20
 SERVERS = 2

@@ -5,11 +5,11 @@ from __future__ import annotations
 from sqlalchemy import update
 
 from davy.core import Post
-from davy.store import Connection, posts, tables
+from davy.store import Connection, posts, project_tables
 
 
 def add_post(db: Connection, post: Post, *, project: str | None = None) -> str:
     """Add a post whose key is its id, and return that."""
     key = posts.add(db, post, project=project, by="shell")
-    db.execute(update(tables.posts).where(tables.posts.c.id == key).values(id=post.id))
+    db.execute(update(project_tables.posts).where(project_tables.posts.c.id == key).values(id=post.id))
     return post.id

@@ -112,7 +112,7 @@ def test_a_second_thought_counts_and_the_first_does_not(store, six):
 def test_a_sample_of_a_long_phase_has_whole_items(store, six):
     from sqlalchemy import update
 
-    from davy.store.tables import items
+    from davy.store.project_tables import items
 
     project, phase, *_ = six
     with store.write() as db:
@@ -126,7 +126,7 @@ def test_a_sample_of_a_long_phase_has_whole_items(store, six):
 def add_items(db, phase, count):
     from sqlalchemy import insert
 
-    from davy.store.tables import items
+    from davy.store.project_tables import items
 
     rows = [
         {"id": f"i{n}", "phase": phase.id, "post": f"post{n}", "position": n, "given": 0, "room": 1, "state": "open"}

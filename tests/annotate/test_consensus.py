@@ -16,7 +16,7 @@ def discussion(store: Store, *, in_corpus: bool):
     if in_corpus:
         from sqlalchemy import update
 
-        from davy.store.tables import phases as table
+        from davy.store.project_tables import phases as table
 
         with store.write() as db:
             db.execute(update(table).values(in_corpus=1))

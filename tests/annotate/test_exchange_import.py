@@ -16,7 +16,8 @@ from davy.annotate.exchange.rows import AnsweredPost
 from davy.core import Post, UserError
 from davy.store import items, members, phases, projects, schemes, tallies, users
 from davy.store import posts as stored_posts
-from davy.store.tables import annotations, assignments, posts, verdicts
+from davy.store.annotation_tables import annotations, assignments, verdicts
+from davy.store.project_tables import posts
 from exchange_case import about, rows, scheme
 
 

@@ -16,9 +16,9 @@ from sqlalchemy import event, func, select
 from davy.annotate import labelling
 from davy.core import UserError
 from davy.store import Store, annotations, items, open_store, tallies
+from davy.store.annotation_tables import annotations as annotation_rows
+from davy.store.annotation_tables import answers, assignments
 from davy.store.columns import new_id
-from davy.store.tables import annotations as annotation_rows
-from davy.store.tables import answers, assignments
 from work_project import NO, make_bench
 
 

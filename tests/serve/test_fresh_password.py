@@ -8,7 +8,7 @@ from web_site import BASE, PASSWORD, token_in
 
 from davy.store import keys
 from davy.store.columns import now
-from davy.store.tables import sessions as sessions_table
+from davy.store.people_tables import sessions as sessions_table
 
 KEY = {"name": "mine", "scope": "score", "days": "30"}
 

@@ -23,7 +23,7 @@ from davy.store import image_library, images, items, members, meme_steps, phases
 from davy.store import posts as stored_posts
 from davy.store.columns import new_id
 from davy.store.image_library import LibraryImage
-from davy.store.tables import posts
+from davy.store.project_tables import posts
 from drawn_memes import draw
 from meme_project import HARMLESS, HATEFUL, MemeBench, keep, make_memes
 

@@ -14,9 +14,9 @@ from sqlalchemy import select
 from davy.annotate import labelling
 from davy.core import UserError
 from davy.store import Store, annotations, assignments, items, members, phases, posts, tallies
+from davy.store.annotation_tables import annotations as annotation_rows
+from davy.store.annotation_tables import assignments as rows
 from davy.store.columns import new_id, now
-from davy.store.tables import annotations as annotation_rows
-from davy.store.tables import assignments as rows
 from work_project import NO, YES, Bench, make_bench
 
 

@@ -9,10 +9,11 @@ from sqlalchemy.exc import IntegrityError
 
 from davy.core import UserError
 from davy.store import Store, open_store
+from davy.store.people_tables import users
 from davy.store.pipeline import begin_pipeline, pipeline_of
 from davy.store.sittings import sittings
 from davy.store.statements import ONE, PreparedStatement
-from davy.store.tables import events, users
+from davy.store.tables import events
 
 NAMES = ("id", "login", "name", "role", "language", "created_at")
 ADD = PreparedStatement(insert(users).values({name: bindparam(f"its_{name}") for name in NAMES}))

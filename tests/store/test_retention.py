@@ -17,15 +17,16 @@ from davy.jobs.retention import apply_rule, enqueue_today, preview
 from davy.jobs.worker import JobWorker
 from davy.store import (
     Store,
+    annotation_tables,
     annotations,
     check_ins,
     events,
     jobs,
     members,
+    project_tables,
     projects,
     retention,
     submissions,
-    tables,
     users,
 )
 from davy.store import sessions as session_queries
@@ -35,13 +36,13 @@ from davy.store.communities import communities
 from davy.store.decisions import decisions
 from davy.store.jobs import job_log
 from davy.store.jobs import jobs as job_rows
+from davy.store.people_tables import sessions
+from davy.store.project_tables import posts as post_rows
+from davy.store.project_tables import projects as project_rows
 from davy.store.retention import RetentionRule
 from davy.store.shadows import shadow_differences
 from davy.store.suggestions import suggestions
 from davy.store.tables import events as event_rows
-from davy.store.tables import posts as post_rows
-from davy.store.tables import projects as project_rows
-from davy.store.tables import sessions
 from work_project import make_bench
 
 LONG_AGO = timedelta(days=100)
@@ -254,5 +255,12 @@ def test_rules_are_set_changed_and_ended_with_an_event_each(store: Store):
 
 def test_no_rule_can_name_answers_or_verdicts():
     """Rules name tables; none of them holds what people or experts decided."""
-    labels = {tables.annotations, tables.answers, tables.verdicts, tables.items, tables.assignments, tables.cases}
+    labels = {
+        annotation_tables.annotations,
+        annotation_tables.answers,
+        annotation_tables.verdicts,
+        project_tables.items,
+        annotation_tables.assignments,
+        annotation_tables.cases,
+    }
     assert not {kind.table for kind in retention.KINDS.values() if not kind.blanks} & labels

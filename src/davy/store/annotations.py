@@ -16,8 +16,10 @@ from sqlalchemy.engine import Row
 from davy.core import Annotation, Scheme, UserError
 from davy.core.annotation import Answers
 from davy.store import events
+from davy.store.annotation_tables import annotations, answers
+from davy.store.project_tables import posts
+from davy.store.scheme_tables import guidelines, schemes
 from davy.store.statements import PreparedStatement
-from davy.store.tables import annotations, answers, guidelines, posts, schemes
 
 NONE = ""
 """The label that stands for "none of these"."""

@@ -7,9 +7,10 @@ from typing import Any
 from sqlalchemy import Connection, select
 
 from davy.core import Annotation
+from davy.store.annotation_tables import assignments
 from davy.store.annotations import get_many
 from davy.store.picture_locks import UNLOCKED
-from davy.store.tables import assignments, items, phases, posts
+from davy.store.project_tables import items, phases, posts
 
 
 @dataclass(frozen=True, slots=True)

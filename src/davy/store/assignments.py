@@ -19,12 +19,13 @@ from sqlalchemy import ColumnElement, Connection, Select, bindparam, case, func,
 
 from davy.core import Assignment, Item, Phase, UserError
 from davy.store import events, item_selection, tallies
+from davy.store.annotation_tables import annotations, answers, assignments
 from davy.store.columns import new_id
 from davy.store.item_selection import HeldAssignment
 from davy.store.items import COLUMNS as ITEM_COLUMNS
 from davy.store.items import ROOM, item_from
+from davy.store.project_tables import items, members, phases, posts
 from davy.store.statements import PreparedStatement
-from davy.store.tables import annotations, answers, assignments, items, members, phases, posts
 from davy.store.tallies import Tally
 
 LONGEST_LEASE = timedelta(days=1)

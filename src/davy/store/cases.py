@@ -33,9 +33,10 @@ from sqlalchemy.engine import Row
 
 from davy.core import UserError
 from davy.store import events
+from davy.store.annotation_tables import annotations, cases
 from davy.store.columns import new_id, now
+from davy.store.project_tables import posts
 from davy.store.statements import PreparedStatement
-from davy.store.tables import annotations, cases, posts
 
 LEASE = timedelta(minutes=30)
 

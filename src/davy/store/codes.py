@@ -18,9 +18,9 @@ from davy.core import UserError
 from davy.core.scheme import fold_spelling
 from davy.store import events
 from davy.store.columns import TextColumn, new_id, now
+from davy.store.project_tables import items, phases, posts
 from davy.store.rows import Rows
 from davy.store.table_base import table_index
-from davy.store.tables import items, phases, posts
 
 LONGEST_NAME = 80
 LONGEST_DESCRIPTION = 2_000

@@ -13,11 +13,11 @@ from typing import Any
 from sqlalchemy import CheckConstraint, Connection, Select, func, select, update
 from sqlalchemy.dialects import postgresql, sqlite
 
+from davy.store.annotation_tables import verdicts
 from davy.store.columns import new_id, now
 from davy.store.communities import communities
 from davy.store.rows import Rows
 from davy.store.table_base import table_index
-from davy.store.tables import verdicts
 from davy.store.verdicts import is_newest
 
 BUCKETS = 20

@@ -34,12 +34,13 @@ from davy.core.annotation import Answers
 from davy.core.round import ADVERSARIAL, PAIR_DROPPED, TAKEN_BACK
 from davy.store import annotations, events, phases, posts
 from davy.store import cases as case_store
+from davy.store.annotation_tables import cases, verdicts
 from davy.store.columns import TextColumn, TimeColumn, new_id, now
+from davy.store.project_tables import items
+from davy.store.project_tables import posts as post_table
 from davy.store.rounds import rounds
 from davy.store.rows import Rows
 from davy.store.table_base import metadata, table_index
-from davy.store.tables import cases, items, verdicts
-from davy.store.tables import posts as post_table
 
 WEEK = timedelta(days=7)
 

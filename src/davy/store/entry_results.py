@@ -11,8 +11,9 @@ from sqlalchemy import Connection, and_, exists, select
 
 from davy.core import Round
 from davy.store import events
+from davy.store.annotation_tables import annotations, answers, cases, verdicts
 from davy.store.entries import entries
-from davy.store.tables import annotations, answers, cases, items, verdicts
+from davy.store.project_tables import items
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,10 +14,12 @@ from sqlalchemy import Connection, exists, select
 from sqlalchemy.engine import Row
 
 from davy.core import POST_COLUMNS, Annotation, Project
+from davy.store.annotation_tables import annotations, answers, verdicts
 from davy.store.annotations import NONE, current
+from davy.store.people_tables import users
 from davy.store.picture_locks import UNLOCKED
 from davy.store.posts import COLUMNS
-from davy.store.tables import annotations, answers, items, members, posts, users, verdicts
+from davy.store.project_tables import items, members, posts
 
 PAGE = 400
 """Posts read at a time; each of a page's queries names them all."""

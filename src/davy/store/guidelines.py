@@ -9,8 +9,9 @@ from sqlalchemy import Connection, func, insert, literal, select
 from davy.core import Guideline, Project, UserError, Wording
 from davy.store import events
 from davy.store.columns import now
+from davy.store.project_tables import project_guidelines
+from davy.store.scheme_tables import guidelines
 from davy.store.schemes import guideline_content
-from davy.store.tables import guidelines, project_guidelines
 
 _COPIED = "version content digest changes added_at added_by".split()  # noqa: SIM905
 

@@ -20,9 +20,9 @@ from davy.core import UserError
 from davy.store import events
 from davy.store.columns import TextColumn, TimeColumn, new_id, now
 from davy.store.picture_locks import picture_locks
+from davy.store.project_tables import posts
 from davy.store.rows import Rows
 from davy.store.table_base import table_index
-from davy.store.tables import posts
 from davy.store.url import parse_url, sqlite_path
 
 CHUNK = 500

@@ -15,11 +15,12 @@ from sqlalchemy import Connection, bindparam, func, insert, select, update
 
 from davy.core import Annotation, Item, Phase, Scheme, Verdict
 from davy.store import events, phases, tallies
+from davy.store.annotation_tables import annotations, answers, assignments, verdict_annotations, verdicts
 from davy.store.annotations import NONE
 from davy.store.columns import new_id, now
 from davy.store.items import COLUMNS, item_from
 from davy.store.posts import keys_of
-from davy.store.tables import annotations, answers, assignments, items, posts, verdict_annotations, verdicts
+from davy.store.project_tables import items, posts
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,15 +15,16 @@ from sqlalchemy import Connection, and_, bindparam, exists, or_, select, text
 from davy.core import Assignment, Item, Phase, Post
 from davy.core.phase_kind import TASK_KINDS
 from davy.store import tallies
+from davy.store.annotation_tables import assignments
+from davy.store.annotation_tables import tallies as counted
 from davy.store.items import COLUMNS as ITEM
 from davy.store.items import ROOM, item_from
 from davy.store.phases import COLUMNS as PHASE
 from davy.store.phases import phase_from
 from davy.store.posts import COLUMNS as POST
 from davy.store.posts import post_from
+from davy.store.project_tables import items, phases, posts
 from davy.store.statements import ONE, PreparedStatement
-from davy.store.tables import assignments, items, phases, posts
-from davy.store.tables import tallies as counted
 from davy.store.tallies import Tally
 
 

@@ -16,9 +16,10 @@ from sqlalchemy import Connection, bindparam, delete, func, insert, select, text
 from davy.core import Item, Phase, UserError
 from davy.core.annotation import Answers
 from davy.store import events, phases, posts
+from davy.store.annotation_tables import assignments
 from davy.store.columns import new_id
+from davy.store.project_tables import items
 from davy.store.statements import PreparedStatement
-from davy.store.tables import assignments, items
 
 CHUNK = 5_000
 _MARK = PreparedStatement(update(items).where(items.c.id == bindparam("i")).values(state=bindparam("to")))

@@ -34,9 +34,9 @@ from sqlalchemy.dialects import postgresql, sqlite
 from davy.core.errors import UserError, nearest
 from davy.store import events
 from davy.store.columns import TextColumn, TimeColumn, new_id, new_token, now
+from davy.store.project_tables import members
 from davy.store.rows import Rows
 from davy.store.table_base import Serial, metadata, table_index
-from davy.store.tables import members
 
 STATES: tuple[str, ...] = ("waiting", "running", "done", "failed", "cancelled")
 LARGEST = 1_000_000

@@ -18,9 +18,9 @@ from sqlalchemy import Column, Connection, select
 from davy.core.errors import UserError, nearest
 from davy.store import events, members, projects, users
 from davy.store.columns import TextColumn, new_id, new_token, now, token_hash
+from davy.store.people_tables import users as users_table
 from davy.store.rows import Rows
 from davy.store.table_base import table_index
-from davy.store.tables import users as users_table
 
 SCOPES: tuple[str, ...] = ("score", "read", "annotate", "submit", "admin")
 """What a key may do. `admin` includes the others, and only an admin's key can have it."""

@@ -15,7 +15,8 @@ from sqlalchemy import Connection, bindparam, select
 from davy.core import PROJECT_ROLES, Member, UserError
 from davy.store import events
 from davy.store.columns import now
-from davy.store.tables import MEMBERS, members, projects, users
+from davy.store.people_tables import users
+from davy.store.project_tables import MEMBERS, members, projects
 
 
 def add(

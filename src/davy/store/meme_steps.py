@@ -16,13 +16,13 @@ from sqlalchemy import CheckConstraint, Connection, Row, and_, func, select
 from davy.core import Phase
 from davy.core.meme import SIDES
 from davy.store import events, items, posts
+from davy.store.annotation_tables import tallies, verdicts
 from davy.store.columns import new_id, now
 from davy.store.picture_locks import UNLOCKED
+from davy.store.project_tables import items as item_table
+from davy.store.project_tables import posts as post_table
 from davy.store.rows import Rows
 from davy.store.table_base import table_index
-from davy.store.tables import items as item_table
-from davy.store.tables import posts as post_table
-from davy.store.tables import tallies, verdicts
 from davy.store.verdicts import is_newest
 
 MOST_AT_ONCE = 1_000

@@ -15,9 +15,9 @@ from sqlalchemy import CheckConstraint, Connection, func, select
 from davy.core import UserError
 from davy.store import events
 from davy.store.columns import new_id, now
+from davy.store.project_tables import posts
 from davy.store.rows import Rows
 from davy.store.table_base import table_index
-from davy.store.tables import posts
 
 LONGEST = 4_000
 

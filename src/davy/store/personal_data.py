@@ -18,6 +18,15 @@ from davy.store import annotations as annotations_store
 from davy.store import assignments as assignments_store
 from davy.store import cases as cases_store
 from davy.store import events, members, posts, teams, users
+from davy.store.annotation_tables import (
+    annotations,
+    answers,
+    assignments,
+    cases,
+    tallies,
+    verdict_annotations,
+    verdicts,
+)
 from davy.store.check_ins import check_ins
 from davy.store.codes import coded, codes
 from davy.store.columns import now
@@ -27,27 +36,16 @@ from davy.store.key_usage import api_usage
 from davy.store.keys import api_keys
 from davy.store.meme_steps import meme_steps
 from davy.store.messages import messages
+from davy.store.people_tables import sessions
+from davy.store.people_tables import users as users_table
+from davy.store.project_tables import items, phases, projects
+from davy.store.project_tables import members as members_table
 from davy.store.responses import responses
 from davy.store.scheme_drafts import scheme_drafts
 from davy.store.sittings import sittings
 from davy.store.submissions import submissions
 from davy.store.suggestions import suggestions
-from davy.store.tables import (
-    annotations,
-    answers,
-    assignments,
-    cases,
-    items,
-    phases,
-    projects,
-    sessions,
-    tallies,
-    verdict_annotations,
-    verdicts,
-)
 from davy.store.tables import events as events_table
-from davy.store.tables import members as members_table
-from davy.store.tables import users as users_table
 from davy.store.teams import challenge_people
 
 GONE = "–"

@@ -12,9 +12,10 @@ from typing import Any
 from sqlalchemy import Connection, Select, func, select, text
 
 from davy.core.annotation import Answers
+from davy.store.annotation_tables import annotations, answers, cases, tallies
 from davy.store.annotations import NONE, current
 from davy.store.picture_locks import UNLOCKED
-from davy.store.tables import annotations, answers, cases, items, posts, tallies
+from davy.store.project_tables import items, posts
 from davy.store.tallies import COLUMNS, Tally
 
 AT_ONCE = 500

@@ -13,9 +13,10 @@ from davy.core import PHASE_KINDS, Phase, UserError
 from davy.core.errors import nearest
 from davy.store import events
 from davy.store.agreements import agreements
+from davy.store.annotation_tables import assignments, tallies
 from davy.store.columns import new_id, now
+from davy.store.project_tables import PHASES, items, phases, projects
 from davy.store.statements import PreparedStatement
-from davy.store.tables import PHASES, assignments, items, phases, projects, tallies
 
 
 def add(

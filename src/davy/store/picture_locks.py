@@ -15,10 +15,11 @@ from sqlalchemy import Connection, func, or_, select, update
 
 from davy.core import UserError
 from davy.store import events
+from davy.store.annotation_tables import assignments, cases
 from davy.store.columns import now
+from davy.store.project_tables import items, members, posts
 from davy.store.rows import Rows
 from davy.store.table_base import table_index
-from davy.store.tables import assignments, cases, items, members, posts
 
 LONGEST_NOTE = 1_000
 

@@ -13,9 +13,10 @@ from dataclasses import dataclass
 from sqlalchemy import ColumnElement, Connection, Text, exists, func, select, type_coerce
 
 from davy.core import PHASE_KINDS
+from davy.store.annotation_tables import verdicts
 from davy.store.picture_locks import UNLOCKED
 from davy.store.posts import owned_by
-from davy.store.tables import items, phases, posts, verdicts
+from davy.store.project_tables import items, phases, posts
 from davy.store.verdicts import is_newest
 
 MOST = 10_000

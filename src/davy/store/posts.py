@@ -22,7 +22,7 @@ from davy.core import POST_COLUMNS, Post, Source, UserError
 from davy.store import events
 from davy.store.columns import new_id, now
 from davy.store.picture_locks import picture_locks
-from davy.store.tables import posts
+from davy.store.project_tables import posts
 
 if TYPE_CHECKING:
     import polars as pl

@@ -14,7 +14,8 @@ from davy.core import Member, Project, UserError
 from davy.core.errors import nearest
 from davy.store import events, guidelines
 from davy.store.columns import now
-from davy.store.tables import MEMBERS, PROJECTS, members, projects, schemes
+from davy.store.project_tables import MEMBERS, PROJECTS, members, projects
+from davy.store.scheme_tables import schemes
 
 _ONE = PROJECTS.select(projects.c.id == bindparam("project"))
 _NEWEST = (projects.c.state.desc(), projects.c.created_at.desc(), projects.c.id)

@@ -7,10 +7,10 @@ from sqlalchemy import Connection, and_, bindparam, select
 
 from davy.core import Member, Project
 from davy.store import members, sessions, users
+from davy.store.project_tables import members as member_rows
+from davy.store.project_tables import projects
 from davy.store.sessions import SignInSession
 from davy.store.statements import PreparedStatement
-from davy.store.tables import members as member_rows
-from davy.store.tables import projects
 from davy.store.users import User
 
 _PROJECT = [projects.c[name] for name in Project.__dataclass_fields__]

@@ -17,9 +17,9 @@ from sqlalchemy.exc import IntegrityError
 
 from davy.core import UserError
 from davy.store.columns import new_id, now
+from davy.store.project_tables import members
 from davy.store.rows import Rows
 from davy.store.table_base import table_index
-from davy.store.tables import members
 
 KINDS = ("survey", "about me")
 

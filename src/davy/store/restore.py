@@ -24,8 +24,8 @@ from davy.store import events, schema_versions
 from davy.store.backup import KINDS, Backup, PictureStorage, column_kind, reflect_tables, row_counts
 from davy.store.backup_file import BackupFile
 from davy.store.columns import now
+from davy.store.people_tables import sessions
 from davy.store.store import Store, make_engine
-from davy.store.tables import sessions
 from davy.store.url import masked_url, parse_url, sqlite_path
 
 CHUNK = 2_000

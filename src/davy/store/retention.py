@@ -19,13 +19,14 @@ from davy.store.check_ins import check_ins
 from davy.store.columns import now
 from davy.store.decisions import decisions
 from davy.store.jobs import job_log, jobs
+from davy.store.people_tables import sessions
+from davy.store.project_tables import posts
+from davy.store.project_tables import projects as project_rows
 from davy.store.rows import Rows
 from davy.store.shadows import shadow_differences
 from davy.store.submissions import submissions
 from davy.store.suggestions import suggestions
 from davy.store.tables import events as event_rows
-from davy.store.tables import posts, sessions
-from davy.store.tables import projects as project_rows
 
 MOST_DAYS = 36_500
 WAITS = timedelta(days=1)

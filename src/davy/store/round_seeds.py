@@ -14,8 +14,8 @@ from davy.core.round import SUPPORTS
 from davy.store import events, posts
 from davy.store.columns import JsonColumn, TextColumn, TimeColumn, now
 from davy.store.entries import entries
+from davy.store.project_tables import posts as post_table
 from davy.store.table_base import metadata, table_index
-from davy.store.tables import posts as post_table
 
 SeedRow = tuple[str, Sequence[TargetPrediction]]
 """(id of a post of the project, what the targets said of it)"""

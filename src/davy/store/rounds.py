@@ -11,10 +11,10 @@ from sqlalchemy.exc import IntegrityError
 
 from davy.core import EntryRules, Round, UserError
 from davy.store import events, phases
+from davy.store.annotation_tables import annotations
 from davy.store.columns import TextColumn, TimeColumn, new_id, now
 from davy.store.rows import Rows
 from davy.store.table_base import table_index
-from davy.store.tables import annotations
 
 _ROWS = Rows(
     Round,

@@ -17,10 +17,12 @@ from sqlalchemy import Connection, bindparam, func, insert, select, update
 from davy.core import Guideline, Project, Scheme, UserError
 from davy.core.errors import nearest
 from davy.store import events
+from davy.store.annotation_tables import annotations, verdicts
 from davy.store.columns import now
+from davy.store.project_tables import project_guidelines, projects
+from davy.store.scheme_tables import guidelines, schemes
 from davy.store.statements import ONE, PreparedStatement
 from davy.store.store import is_writing
-from davy.store.tables import annotations, guidelines, project_guidelines, projects, schemes, verdicts
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,9 +15,9 @@ from sqlalchemy.engine import Row
 from davy.core.errors import UserError
 from davy.store import events, users
 from davy.store.columns import new_id, new_token, now, token_hash
+from davy.store.people_tables import sessions
+from davy.store.people_tables import users as users_table
 from davy.store.statements import PreparedStatement
-from davy.store.tables import sessions
-from davy.store.tables import users as users_table
 
 LASTS = timedelta(days=14)
 IDLE = timedelta(days=2)

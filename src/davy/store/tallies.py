@@ -13,9 +13,9 @@ from typing import Any
 from sqlalchemy import Connection, bindparam, case, func, or_, select, update
 from sqlalchemy.dialects import postgresql, sqlite
 
+from davy.store.annotation_tables import tallies
 from davy.store.columns import TimeColumn
 from davy.store.statements import PreparedStatement
-from davy.store.tables import tallies
 
 NOWHERE = -1
 """The place of someone who has had no item yet."""

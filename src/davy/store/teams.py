@@ -16,10 +16,10 @@ from davy.core.challenge import ChallengePerson, Team
 from davy.core.errors import UserError
 from davy.store import events, users
 from davy.store.columns import TextColumn, TimeColumn, new_id, now
+from davy.store.people_tables import users as users_table
 from davy.store.rows import Rows
 from davy.store.submissions import submissions
 from davy.store.table_base import table_index
-from davy.store.tables import users as users_table
 
 
 @dataclass(frozen=True, slots=True)

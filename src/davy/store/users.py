@@ -19,7 +19,7 @@ from sqlalchemy.exc import IntegrityError
 from davy.core.errors import UserError, nearest
 from davy.store import events
 from davy.store.columns import new_id, now
-from davy.store.tables import sessions, users
+from davy.store.people_tables import sessions, users
 
 ROLES: tuple[str, ...] = ("admin", "expert", "annotator")
 

@@ -12,8 +12,9 @@ from datetime import datetime
 from sqlalchemy import Connection, Select, Text, exists, func, select, type_coerce
 
 from davy.core import Project
+from davy.store.annotation_tables import verdict_annotations, verdicts
 from davy.store.picture_locks import UNLOCKED
-from davy.store.tables import posts, verdict_annotations, verdicts
+from davy.store.project_tables import posts
 from davy.store.verdicts import is_newest
 
 MOST_COUNTED = 100_000

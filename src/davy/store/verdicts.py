@@ -19,9 +19,10 @@ from sqlalchemy.exc import IntegrityError
 
 from davy.core import Question, Scheme, UserError, Verdict
 from davy.store import events
+from davy.store.annotation_tables import annotations, verdict_annotations, verdicts
 from davy.store.columns import new_id, now
+from davy.store.project_tables import posts
 from davy.store.statements import PreparedStatement
-from davy.store.tables import annotations, posts, verdict_annotations, verdicts
 
 CHUNK = 5_000
 

@@ -4,7 +4,7 @@ from sqlalchemy import Connection, delete, select
 
 from davy.core import Phase, UserError
 from davy.store import phases
-from davy.store.tables import items, posts
+from davy.store.project_tables import items, posts
 
 
 def take_out(db: Connection, phase: Phase, n: int) -> list[str]:

@@ -18,13 +18,14 @@ from itertools import islice
 from sqlalchemy import Column, Connection, Table, delete, func, select, text, update
 
 from davy.store import events, images, phases
+from davy.store.annotation_tables import annotations, assignments, tallies, verdicts
 from davy.store.challenges import challenge_entries
 from davy.store.meme_steps import meme_steps
 from davy.store.posts import keys_of, owned_by
+from davy.store.project_tables import items, posts, projects
+from davy.store.project_tables import phases as phase_table
 from davy.store.schema import metadata
 from davy.store.store import Store
-from davy.store.tables import annotations, assignments, items, posts, projects, tallies, verdicts
-from davy.store.tables import phases as phase_table
 
 CHUNK = 500
 _COUNTED_AS = {"done": "given", "again": "given", "refused": "refused", "skipped": "skipped"}
