@@ -40,7 +40,7 @@ wheel: $(VENV)/.installed-dev ## Build the wheels into dist/
 	$(BIN)/pip wheel --no-deps -w dist . ./packages/davy-large ./packages/davy-memes
 
 clean: ## Remove what was built (data and databases stay)
-	rm -rf $(VENV) dist build node_modules src/davy/serve/static/vendor .mypy_cache .pytest_cache .ruff_cache
+	rm -rf $(VENV) dist build node_modules src/davy/web/static/vendor .mypy_cache .pytest_cache .ruff_cache
 
 # A marker file per kind of install: make runs pip again only when the project's own files changed.
 $(VENV)/bin/python:

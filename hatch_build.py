@@ -1,6 +1,6 @@
 """Bring the pages' scripts into the package when it is built.
 
-The lockfile in, `src/davy/serve/static/vendor/` out. npm checks every file
+The lockfile in, `src/davy/web/static/vendor/` out. npm checks every file
 against the lockfile's hash and runs no package's scripts. The machine's own npm
 is used; where there is none, the build environment gets one from PyPI. When the
 locked versions are already there, nothing is fetched: an sdist builds offline.
@@ -17,7 +17,7 @@ from typing import Any
 
 from hatchling.builders.hooks.plugin.interface import BuildHookInterface
 
-VENDOR = Path("src/davy/serve/static/vendor")
+VENDOR = Path("src/davy/web/static/vendor")
 
 FILES: dict[str, dict[str, str]] = {
     "emoji-picker-element-data": {

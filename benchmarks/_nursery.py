@@ -20,8 +20,8 @@ import uvicorn
 from starlette.testclient import TestClient
 
 from benchmarks._people import FORM_ID, SHEET, TOKEN
-from davy.serve.app import create_app, warm_up
-from davy.serve.start import ServeOptions, listen, server_config, settings_of
+from davy.server.app import create_app, warm_up
+from davy.server.start import ServeOptions, listen, server_config, settings_of
 
 
 def main() -> None:

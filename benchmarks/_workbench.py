@@ -22,20 +22,13 @@ sys.path.append(str(Path(__file__).parent.parent / "tests"))
 
 import postgres_server
 from davy import schemes as shipped
+from davy.annotation.labelling.store import items
+from davy.annotation.project.store import members, phases, posts, projects
 from davy.jobs import kinds
-from davy.store import (
-    Store,
-    items,
-    jobs,
-    members,
-    open_store,
-    phases,
-    posts,
-    projects,
-    schemes,
-    sessions,
-    users,
-)
+from davy.jobs import store as jobs
+from davy.people.store import sessions, users
+from davy.schemes.store import schemes
+from davy.store import Store, open_store
 
 WORKERS = 2
 """As docs/serve/serving.md says for a team of 50 at once."""

@@ -20,14 +20,16 @@ from typing import Any
 
 from starlette.testclient import TestClient
 
-from davy.actions.challenge import SubmissionRequest, take_submission
-from davy.core.challenge import ChallengeEntry, ChallengePhase, ChallengeTask, TimeWindow
+from davy.challenges.challenge import ChallengeEntry, ChallengePhase, ChallengeTask, TimeWindow
+from davy.challenges.run_challenge import SubmissionRequest, take_submission
+from davy.challenges.store import challenges, submissions, teams
 from davy.jobs.kinds import QUICK, RANK_BOARD, SCORE_SUBMISSION
 from davy.jobs.worker import JobWorker
-from davy.serve.app import create_app
-from davy.serve.settings import ServerSettings
-from davy.store import Store, challenges, open_store, sessions, submissions, teams, users
+from davy.people.store import sessions, users
+from davy.server.app import create_app
+from davy.store import Store, open_store
 from davy.store.columns import now
+from davy.web.settings import ServerSettings
 
 GOAL_SECONDS = 600
 GOAL_PAGE = 0.3

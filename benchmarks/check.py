@@ -24,14 +24,14 @@ def main() -> int:
 
     import polars as pl
 
-    from davy import suites
-    from davy.check.fairness import measure_fairness
-    from davy.check.report.files import write_report
-    from davy.check.report.page import CheckReport
-    from davy.check.report.summary import summarise
-    from davy.check.run import run_suite
     from davy.core import UserError
-    from davy.models.load import load
+    from davy.detectors.load import load
+    from davy.testing import suites
+    from davy.testing.fairness import measure_fairness
+    from davy.testing.report.files import write_report
+    from davy.testing.report.page import CheckReport
+    from davy.testing.report.summary import summarise
+    from davy.testing.run import run_suite
 
     start = time.perf_counter()
     suite = suites.load("emoji-en")

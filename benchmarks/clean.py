@@ -110,7 +110,7 @@ def make(path: Path, rows: int, lines: list[str]) -> None:
 
 def davy(source: str, out: str) -> None:
     """Clean with Davy, as the shell does."""
-    from davy.cli.app import run
+    from davy.shell.app import run
 
     done = run(["clean", source, "--recipe", "edos", "--near-duplicates", "0.8", "--out", out])
     if done:
@@ -250,9 +250,9 @@ def words(rows: int, lines: list[str]) -> dict[str, float]:
     import pandas as pd
     import polars as pl
 
-    from davy.lexicons import Lexicon
-    from davy.sample.words import contains_words
+    from davy.corpus.sample.words import contains_words
     from davy.text.column_match import ColumnMatcher
+    from davy.text.lexicons import Lexicon
 
     chance = random.Random(5)  # noqa: S311
     terms = ["".join(chance.choices("abcdefghijklmnopqrstuvwxyz", k=chance.randint(4, 9))) for _ in range(5_000)]

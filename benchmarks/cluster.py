@@ -39,8 +39,8 @@ def make(folder: Path, rows: int, shards: int, lines: list[str]) -> None:
 
 def score(source: Path, out: Path, engine: Any) -> dict[str, float]:
     """Return the seconds of a run without its start, and the core-seconds of its work."""
-    from davy.actions.posts import PostSource
-    from davy.actions.score_shards import MANIFEST, score_shards
+    from davy.corpus.post_source import PostSource
+    from davy.scoring.score_shards import MANIFEST, score_shards
 
     began = time.perf_counter()
     score_shards(PostSource(str(source)), str(out), "embedded-en", engine=engine)
@@ -52,8 +52,8 @@ def score(source: Path, out: Path, engine: Any) -> dict[str, float]:
 
 def clean(source: Path, out: Path, engine: Any) -> dict[str, float]:
     """Return the seconds of cleaning, start and all."""
-    from davy.actions.clean_shards import clean_shards
-    from davy.actions.posts import PostSource
+    from davy.corpus.clean.clean_shards import clean_shards
+    from davy.corpus.post_source import PostSource
 
     began = time.perf_counter()
     clean_shards(PostSource(str(source)), str(out), "edos", engine=engine)

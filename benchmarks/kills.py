@@ -21,8 +21,8 @@ from sqlalchemy import func, select
 
 from benchmarks._people import Person, RunOutcomes, choices
 from benchmarks._workbench import Bench, Nursery, database, project
-from davy.store.annotation_tables import annotations, assignments, tallies
-from davy.store.project_tables import items
+from davy.annotation.labelling.store.tables import annotations, assignments, tallies
+from davy.annotation.project.store.tables import items
 
 PEOPLE = 20
 SERVERS = 2

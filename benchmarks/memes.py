@@ -28,13 +28,13 @@ from PIL import Image, ImageDraw, ImageFont
 
 import davy
 from davy.core.errors import UserError
-from davy.core.meme_layout import caption, stack
-from davy.image.emoji_artwork import ARTWORK
-from davy.image.meme_render import MemeRenderer
 from davy.image.perceptual_hash import near_pairs, pdq
 from davy.image.picture import Picture, read_picture
 from davy.memes.benchmark import GROUP, plan_benchmark
 from davy.memes.benchmark_drawing import draw_picture
+from davy.memes.emoji_artwork import ARTWORK
+from davy.memes.meme_layout import caption, stack
+from davy.memes.meme_render import MemeRenderer
 
 THREADS = 2
 GOAL_DUPLICATES = 60.0
@@ -169,8 +169,8 @@ def measure_scoring(runs: int = 30) -> dict[str, Any] | None:
     try:
         import torch
 
-        from davy.models.meme_model import new_meme_model
-        from davy.models.meme_presets import load_preset
+        from davy.detectors.meme_model import new_meme_model
+        from davy.detectors.meme_presets import load_preset
     except ImportError as error:
         print(f"scoring is left out: {error}")
         return None

@@ -18,12 +18,14 @@ from sqlalchemy import func, select
 
 from benchmarks._people import TOKEN, Heard, Line
 from benchmarks._workbench import database, serving
-from davy.actions.open_round import open_round
-from davy.annotate import project_creation, project_file
-from davy.core import EntryRules
-from davy.models.load import load
-from davy.store import members, open_store, sessions, users
-from davy.store.entries import entries
+from davy.annotation.project import project_creation, project_file
+from davy.annotation.project.store import members
+from davy.detectors.load import load
+from davy.people.store import sessions, users
+from davy.rounds.open_round import open_round
+from davy.rounds.round import EntryRules
+from davy.rounds.store.entries import entries
+from davy.store import open_store
 
 P95_AT_MOST = 0.150
 PEOPLE = 20

@@ -63,7 +63,7 @@ def with_torch(source: Path) -> float:
     from tokenizers import Tokenizer
     from transformers import BertConfig, BertModel
 
-    from davy.models.embedded import WEIGHTS
+    from davy.detectors.embedded import WEIGHTS
 
     texts = pl.read_parquet(source)["text"].to_list()
     tokenizer = Tokenizer.from_file(str(WEIGHTS / "embedded-en" / "tokenizer.json"))
@@ -90,8 +90,8 @@ def with_torch(source: Path) -> float:
 
 def one_text(model: str, texts: list[str]) -> float:
     """Return the median milliseconds for one text, warm."""
-    from davy.models.load import load
-    from davy.score.result import one_post
+    from davy.detectors.load import load
+    from davy.scoring.result import one_post
 
     scorer = load(model)
     took = []

@@ -57,7 +57,8 @@ class Server:
     """`davy serve` on a free port, with a key that has no limit to speak of."""
 
     def __init__(self, folder: Path, *more: str) -> None:
-        from davy.store import events, keys, open_store, users
+        from davy.people.store import keys, users
+        from davy.store import events, open_store
 
         folder.mkdir(parents=True, exist_ok=True)
         database = f"sqlite:///{folder / 'bench.sqlite'}"

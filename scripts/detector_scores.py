@@ -19,8 +19,8 @@ import polars as pl
 
 from davy.core import Metric
 from davy.core.scorer import Scorer
-from davy.models.embedded import weights_folder
-from davy.models.load import open_folder
+from davy.detectors.embedded import weights_folder
+from davy.detectors.load import open_folder
 from davy.report.theme import Plot
 
 LANGUAGES = {"embedded-en": "en", "embedded-en-large": "en", "embedded-de": "de"}

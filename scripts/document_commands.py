@@ -24,7 +24,7 @@ Made by `make docs` from the program itself; `davy COMMAND --help` prints the sa
 
 def pages() -> dict[str, str]:
     """Return the text of every page by its file name."""
-    from davy.cli.app import COMMANDS, app, load_command
+    from davy.shell.app import COMMANDS, app, load_command
 
     root = typer.main.get_command(app)
     commands = [(name, load_command(name)) for name in sorted(COMMANDS)]

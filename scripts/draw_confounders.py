@@ -12,9 +12,9 @@ from pathlib import Path
 from PIL import Image, ImageDraw, ImageFont
 
 from davy.core.meme import BENIGN_IMAGE, BENIGN_TEXT
-from davy.image.emoji_artwork import ARTWORK
 from davy.memes.benchmark import BenchmarkMeme, plan_benchmark
 from davy.memes.benchmark_drawing import SIDE, BenchmarkArtist
+from davy.memes.emoji_artwork import ARTWORK
 
 OUT = Path(__file__).parents[1] / "docs/pictures/confounders.png"
 GAP, LABEL = 16, 34

@@ -1,7 +1,7 @@
 """Draw the demo's memes: harmless pictures (a lamp, a cat, rain, a river, spoons, a morning) with two lines of text.
 
-The texts come from the demo's posts; PNG files go to `src/davy/serve/demo/images/`. The same pictures without text, and
-some more, go to `src/davy/serve/demo/library/`, from which the demo's visitors build memes.
+The texts come from the demo's posts; PNG files go to `src/davy/demo/data/images/`. The same pictures without text, and
+some more, go to `src/davy/demo/data/library/`, from which the demo's visitors build memes.
 Run it again after changing a text: python scripts/draw_demo_memes.py
 """
 
@@ -13,7 +13,7 @@ from pathlib import Path
 
 from PIL import Image, ImageDraw, ImageFont
 
-DEMO = Path(__file__).parents[1] / "src/davy/serve/demo"
+DEMO = Path(__file__).parents[1] / "src/davy/demo/data"
 WIDTH, HEIGHT = 640, 480
 FONTS = ("DejaVuSans-Bold.ttf", "LiberationSans-Bold.ttf", "Arial Bold.ttf")
 Pen = ImageDraw.ImageDraw

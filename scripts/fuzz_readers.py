@@ -138,7 +138,7 @@ def _shipped(pattern: str) -> list[bytes]:
 
 
 def _layouts() -> list[bytes]:
-    from davy.core.meme_layout import TextBox, stack
+    from davy.memes.meme_layout import TextBox, stack
 
     layout = stack([("a.png", 40, 30)])
     box = TextBox("Me\nat eight 😀", 10.0, 10.0, 200.0, 80.0)
@@ -151,8 +151,8 @@ def _model() -> tuple[Path, bytes, bytes]:
     import polars as pl
 
     from davy.core import Label, Question
-    from davy.models.ngrams import NgramHasher
-    from davy.models.tfidf import Tfidf
+    from davy.detectors.ngrams import NgramHasher
+    from davy.detectors.tfidf import Tfidf
 
     question = Question("hate", (Label("not hateful"), Label("hateful")), positive="hateful")
     posts = pl.DataFrame({
@@ -175,7 +175,7 @@ def _table(path: Path) -> Any:
 
 
 def _upload(path: Path) -> Any:
-    from davy.actions.file_checks import UploadLimits, check_contents
+    from davy.files.file_safety import UploadLimits, check_contents
 
     return check_contents(path, path.name, UploadLimits())
 
@@ -187,7 +187,7 @@ def _checked_table(path: Path) -> Any:
 
 
 def _collected(path: Path) -> Any:
-    from davy.cli.app import run
+    from davy.shell.app import run
 
     out = path.parent / "out.jsonl"
     out.unlink(missing_ok=True)
@@ -206,9 +206,9 @@ def _picture(path: Path) -> Any:
 
 
 def _layout(path: Path) -> Any:
-    from davy.core.meme_layout import MemeLayout
-    from davy.image.meme_render import render_svg
     from davy.image.picture import read_picture
+    from davy.memes.meme_layout import MemeLayout
+    from davy.memes.meme_render import render_svg
 
     picture = read_picture(_images()[0])
     layout = MemeLayout.from_dict(json.loads(path.read_bytes()))
@@ -243,7 +243,7 @@ def _weights(path: Path) -> Any:
 def _load(folder: Path, manifest: bytes, weights: bytes) -> Any:
     import polars as pl
 
-    from davy.models.load import load
+    from davy.detectors.load import load
 
     with tempfile.TemporaryDirectory() as place:
         copy = Path(place) / "model"
@@ -253,7 +253,7 @@ def _load(folder: Path, manifest: bytes, weights: bytes) -> Any:
         return load(str(copy)).score(pl.DataFrame({"text": ["good day", "bad tea"]}))
 
 
-PLANS = "davy.annotate.project_file"
+PLANS = "davy.annotation.project.project_file"
 READERS: dict[str, FileReader] = {
     "csv": FileReader("f.csv", _csv, _table),
     "tsv": FileReader("f.tsv", lambda: [it.replace(b",", b"\t") for it in _csv()], _table),
@@ -272,11 +272,11 @@ READERS: dict[str, FileReader] = {
     "layout": FileReader("f.json", _layouts, _layout),
     "scheme": FileReader("f.yaml", lambda: _shipped("schemes/*.yaml"), _by("davy.schemes.read", "read")),
     "project": FileReader("f.yaml", lambda: _shipped("annotate/presets/*.yaml"), _by(PLANS, "read_plan")),
-    "suite": FileReader("f.yaml", lambda: _shipped("suites/*.yaml"), _by("davy.suites.suite_file", "load")),
-    "recipe": FileReader("f.yaml", lambda: _shipped("recipes/*.yaml"), _by("davy.clean.recipe", "load")),
-    "sampling": FileReader("f.yaml", lambda: _shipped("plans/sampl*/*.yaml"), _by("davy.sample.plan", "load")),
-    "splitting": FileReader("f.yaml", lambda: _shipped("plans/split*/*.yaml"), _by("davy.split.plan", "load")),
-    "config": FileReader("f.yaml", lambda: _shipped("train/configs/*.yaml"), _by("davy.train.config", "load_config")),
+    "suite": FileReader("f.yaml", lambda: _shipped("testing/suites/*.yaml"), _by("davy.testing.suites.suite_file", "load")),
+    "recipe": FileReader("f.yaml", lambda: _shipped("corpus/clean/recipes/*.yaml"), _by("davy.corpus.clean.recipe", "load")),
+    "sampling": FileReader("f.yaml", lambda: _shipped("corpus/sample/plans/*.yaml"), _by("davy.corpus.sample.plan", "load")),
+    "splitting": FileReader("f.yaml", lambda: _shipped("corpus/split/plans/*.yaml"), _by("davy.corpus.split.plan", "load")),
+    "config": FileReader("f.yaml", lambda: _shipped("training/configs/*.yaml"), _by("davy.training.config", "load_config")),
     "manifest": FileReader("f.json", lambda: [_model()[1]], _manifest),
     "weights": FileReader("f.npz", lambda: [_model()[2]], _weights),
 }  # fmt: skip

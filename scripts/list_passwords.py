@@ -5,7 +5,7 @@ pip install zxcvbn && python scripts/list_passwords.py
 
 from zxcvbn.frequency_lists import FREQUENCY_LISTS
 
-from davy.store.common_passwords import LIST, short_hash
+from davy.people.common_passwords import LIST, short_hash
 
 hashes = sorted({short_hash(word.casefold()) for word in FREQUENCY_LISTS["passwords"]})
 LIST.write_bytes(b"".join(hashes))

@@ -36,7 +36,7 @@ from davy.measure.rationales import (
     plausibility,
 )
 from davy.report.plots import bars
-from davy.score.explain import Explanation, explain, word_weights
+from davy.scoring.explain import Explanation, explain, word_weights
 from davy.text.words import find_words, marked_words
 
 DOCS = Path(__file__).parents[1] / "docs"

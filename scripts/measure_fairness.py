@@ -29,16 +29,17 @@ from detector_scores import (
     write_plot,
 )
 
-from davy import suites
-from davy.check.answer_cache import AnswerCache
-from davy.check.fairness import Fairness, measure_fairness
-from davy.check.run import SuiteRun, run_suite
-from davy.core import Case, Metric, Suite
+from davy.core import Metric
 from davy.measure.classification import metric_with_interval
 from davy.measure.clusters import cluster_numbers, clustered_share
 from davy.measure.fairness import between_groups, counterfactual_gap, group_rates
 from davy.measure.intervals import proportion
 from davy.report.plots import bars, heat
+from davy.testing import suites
+from davy.testing.answer_cache import AnswerCache
+from davy.testing.fairness import Fairness, measure_fairness
+from davy.testing.run import SuiteRun, run_suite
+from davy.testing.suite import Case, Suite
 
 DOCS = Path(__file__).parents[1] / "docs"
 ENGLISH = tuple(name for name, lang in LANGUAGES.items() if lang == "en")

@@ -30,15 +30,15 @@ sys.path.insert(0, str(Path(__file__).parent / "build_embedded"))
 
 from corpora import Post, labelled
 
-from davy import suites
-from davy.check.answer_cache import AnswerCache
-from davy.check.metrics import cells
-from davy.check.run import run_suite
 from davy.core import Metric
 from davy.core.scorer import Scorer
+from davy.detectors.load import open_folder
 from davy.measure.classification import metric_with_interval
-from davy.models.load import open_folder
 from davy.report.plots import line
+from davy.testing import suites
+from davy.testing.answer_cache import AnswerCache
+from davy.testing.metrics import cells
+from davy.testing.run import run_suite
 
 ROOT = Path(__file__).parents[1]
 SMALL, LARGE, GERMAN = "embedded-en", "embedded-en-large", "embedded-de"
@@ -79,7 +79,7 @@ class Release:
     def folder(self) -> str:
         """Where the release lies in its commit."""
         moved = self.detector == LARGE and self.commit not in IN_BASE
-        return f"packages/davy-large/src/davy_large/{LARGE}" if moved else f"src/davy/models/weights/{self.detector}"
+        return f"packages/davy-large/src/davy_large/{LARGE}" if moved else f"src/davy/detectors/weights/{self.detector}"
 
 
 RELEASES = (

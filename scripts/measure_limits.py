@@ -29,17 +29,17 @@ sys.path.insert(0, str(Path(__file__).parent / "build_embedded"))
 from corpora import Post, labelled
 from german import gahd, germeval, gmhp7k
 
-from davy import suites
 from davy.core import Metric
+from davy.detectors import folder as folders
+from davy.detectors.embedded import weights_folder
+from davy.detectors.joint_answers import ABOUT_WOMEN, THREAT, JointAnswers
+from davy.detectors.load import open_folder
 from davy.measure.calibration import calibration_error, fit_temperature, probabilities, risk_by_coverage
 from davy.measure.clusters import cluster_numbers
 from davy.measure.intervals import proportion
-from davy.models import folder as folders
-from davy.models.embedded import weights_folder
-from davy.models.joint_answers import ABOUT_WOMEN, THREAT, JointAnswers
-from davy.models.load import open_folder
 from davy.report.plots import bars, heat
 from davy.report.theme import Plot
+from davy.testing import suites
 
 NAMES = ("embedded-en", "embedded-en-large")
 GERMAN = "embedded-de"

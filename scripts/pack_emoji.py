@@ -1,7 +1,7 @@
-"""Pack the Twemoji drawings of the npm package @twemoji/svg into one file, as `davy.image.emoji_artwork` reads it.
+"""Pack the Twemoji drawings of the npm package @twemoji/svg into one file, as `davy.memes.emoji_artwork` reads it.
 
 npm pack @twemoji/svg@15.0.0 && tar xzf twemoji-svg-15.0.0.tgz
-python scripts/pack_emoji.py package src/davy/image/artwork/twemoji.json.zst
+python scripts/pack_emoji.py package src/davy/memes/artwork/twemoji.json.zst
 """
 
 from __future__ import annotations

@@ -11,12 +11,14 @@ import json
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
-from davy.actions.challenge import SubmissionRequest
-from davy.actions.challenge_creation import create_challenge
-from davy.compare.challenges.challenge_file import read_plan
-from davy.compare.challenges.team_names import name_key
-from davy.core.challenge import Challenge, Team
-from davy.store import Store, teams, users
+from davy.challenges.challenge import Challenge, Team
+from davy.challenges.challenge_creation import create_challenge
+from davy.challenges.challenge_file import read_plan
+from davy.challenges.run_challenge import SubmissionRequest
+from davy.challenges.store import teams
+from davy.challenges.team_names import name_key
+from davy.people.store import users
+from davy.store import Store
 
 START = datetime(2027, 1, 1, tzinfo=UTC)
 SIZE = 40

@@ -8,9 +8,15 @@ from pathlib import Path
 import polars as pl
 
 from davy import schemes as scheme_files
-from davy.annotate.exchange.rows import AnsweredPost, ExchangeContext, GivenAnswer, SettledAnswer
-from davy.core import Annotation, Label, Phase, Project, Question, Scheme, Verdict, Wording
-from davy.store import Store, annotations, items, members, phases, posts, projects, schemes, users, verdicts
+from davy.annotation.exchange.rows import AnsweredPost, ExchangeContext, GivenAnswer, SettledAnswer
+from davy.annotation.labelling.store import annotations, items
+from davy.annotation.project.project import Phase, Project
+from davy.annotation.project.store import members, phases, posts, projects
+from davy.annotation.settling.store import verdicts
+from davy.core import Annotation, Label, Question, Scheme, Verdict, Wording
+from davy.people.store import users
+from davy.schemes.store import schemes
+from davy.store import Store
 
 AT = datetime(2026, 5, 1, 12, 30, 15, 123456, UTC)
 

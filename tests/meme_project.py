@@ -8,16 +8,21 @@ from typing import Any
 
 import polars as pl
 
-from davy.annotate import images as pictures
-from davy.annotate import labelling, meme_tasks, project_creation, project_file
-from davy.core import Member, Post, Project
+from davy.annotation.labelling import labelling
+from davy.annotation.project import images as pictures
+from davy.annotation.project import project_creation, project_file
+from davy.annotation.project.project import Member, Project
+from davy.annotation.project.store import images, members, phases
+from davy.annotation.project.store.images import StoredImage
+from davy.core import Post
 from davy.core.meme import FilterAnswers
-from davy.core.meme_layout import MemeLayout, caption, stack
-from davy.image.meme_render import render_png
 from davy.image.picture import read_picture
-from davy.store import Store, images, members, phases, users
+from davy.memes import meme_tasks
+from davy.memes.meme_layout import MemeLayout, caption, stack
+from davy.memes.meme_render import render_png
+from davy.people.store import users
+from davy.store import Store
 from davy.store.columns import new_id
-from davy.store.images import StoredImage
 from drawn_memes import draw
 
 PLAN = b"{name: memes, title: Memes, preset: meme-construction, phases: {rating: {answers: 2}}}"

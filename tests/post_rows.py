@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from sqlalchemy import update
 
+from davy.annotation.project.store import posts
+from davy.annotation.project.store import tables as project_tables
 from davy.core import Post
-from davy.store import Connection, posts, project_tables
+from davy.store import Connection
 
 
 def add_post(db: Connection, post: Post, *, project: str | None = None) -> str:

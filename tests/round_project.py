@@ -5,13 +5,20 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from davy.actions.open_round import open_round
-from davy.annotate import expert_cases, labelling, project_creation, project_file
-from davy.annotate.project_scheme import scheme_of
-from davy.core import Entry, Member, Project, Round, Scheme, TargetPrediction
+from davy.annotation.labelling import labelling
+from davy.annotation.project import project_creation, project_file
+from davy.annotation.project.project import Member, Project
+from davy.annotation.project.project_scheme import scheme_of
+from davy.annotation.project.store import members
+from davy.annotation.settling import expert_cases
+from davy.core import Scheme
+from davy.people.store import users
 from davy.rounds import entries
-from davy.store import Store, members, rounds, users
-from davy.store import entries as stored
+from davy.rounds.open_round import open_round
+from davy.rounds.round import Entry, Round, TargetPrediction
+from davy.rounds.store import entries as stored
+from davy.rounds.store import rounds
+from davy.store import Store
 from davy.store.columns import new_id
 
 TARGET = "harmless@1"

@@ -10,9 +10,12 @@ from typing import Any
 
 import numpy as np
 
-from davy.annotate import labelling, project_creation, project_file
-from davy.core import Phase, Project
-from davy.store import Store, columns, members, phases, projects, users
+from davy.annotation.labelling import labelling
+from davy.annotation.project import project_creation, project_file
+from davy.annotation.project.project import Phase, Project
+from davy.annotation.project.store import members, phases, projects
+from davy.people.store import users
+from davy.store import Store, columns
 
 SAID: tuple[dict[str, tuple[str, ...]], ...] = (
     {"hate": ("not hateful",)},

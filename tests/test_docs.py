@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from davy.cli.app import COMMANDS as TABLE
-from davy.cli.app import load_command
+from davy.shell.app import COMMANDS as TABLE
+from davy.shell.app import load_command
 
 ROOT = Path(__file__).parent.parent
 PAGES = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").glob("**/*.md"), *(ROOT / "scripts").glob("**/*.md")])

@@ -17,9 +17,9 @@ import polars as pl
 import pytest
 from starlette.testclient import TestClient
 
-from davy.cli.app import run
-from davy.serve.app import create_app
-from davy.serve.settings import ServerSettings
+from davy.server.app import create_app
+from davy.shell.app import run
+from davy.web.settings import ServerSettings
 from tiny_encoder import make_tiny_encoder
 
 RUDE = ["they are all grumblefop", "bad grumblefops", "the grumblefop people are bad"]

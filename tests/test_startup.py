@@ -22,9 +22,9 @@ HEAVY = [
 
 SCRIPTS = {
     "import davy": "import davy",
-    "davy --help": "import sys; from davy.cli.app import run; assert run(['--help']) == 0",
-    "davy --version": "import sys; from davy.cli.app import run; assert run(['--version']) == 0",
-    "davy scheme list": "import sys; from davy.cli.app import run; assert run(['scheme', 'list']) == 0",
+    "davy --help": "import sys; from davy.shell.app import run; assert run(['--help']) == 0",
+    "davy --version": "import sys; from davy.shell.app import run; assert run(['--version']) == 0",
+    "davy scheme list": "import sys; from davy.shell.app import run; assert run(['scheme', 'list']) == 0",
 }
 
 

@@ -8,10 +8,15 @@ from typing import Any
 
 import polars as pl
 
-from davy.annotate import labelling
-from davy.core import Guideline, Label, Member, Phase, Project, Question, Scheme, Wording
+from davy.annotation.labelling import labelling
+from davy.annotation.labelling.store import items
+from davy.annotation.project.project import Member, Phase, Project
+from davy.annotation.project.store import members, phases, posts, projects
+from davy.core import Guideline, Label, Question, Scheme, Wording
+from davy.people.store import users
 from davy.schemes import to_yaml
-from davy.store import Connection, Store, items, members, phases, posts, projects, schemes, users
+from davy.schemes.store import schemes
+from davy.store import Connection, Store
 from davy.store.columns import new_id
 
 SCHEME = Scheme(

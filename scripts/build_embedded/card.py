@@ -15,7 +15,7 @@ import json
 import re
 from pathlib import Path
 
-from davy.models import folder as folders
+from davy.detectors import folder as folders
 
 MADE = {
     "small": """MiniLM-L6 (all-MiniLM-L6-v2, Apache-2.0), vocabulary trimmed, every emoji a token of its own. Its

@@ -23,10 +23,10 @@ import torch.nn.functional as F
 from onnx import TensorProto, helper, numpy_helper
 from torch import nn
 
-from davy.models import folder as folders
-from davy.models.early_exit import FIRST, OF, REST, WHOLE
-from davy.models.onnx import OnnxScorer
-from davy.models.token_batches import TokenRows
+from davy.detectors import folder as folders
+from davy.detectors.early_exit import FIRST, OF, REST, WHOLE
+from davy.detectors.onnx import OnnxScorer
+from davy.detectors.token_batches import TokenRows
 
 UNITS, PARTS = 32, 4
 """Each of `PARTS` of the patterns is judged by a correction that never saw it."""

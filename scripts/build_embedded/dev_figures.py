@@ -18,9 +18,9 @@ from corpora import labelled
 from finish import report
 from prepare import leaky
 
-from davy.models import folder as folders
-from davy.models.joint_answers import JointAnswers
-from davy.models.onnx import OnnxScorer
+from davy.detectors import folder as folders
+from davy.detectors.joint_answers import JointAnswers
+from davy.detectors.onnx import OnnxScorer
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 from detector_scores import score_texts

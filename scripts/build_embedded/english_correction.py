@@ -34,7 +34,7 @@ from correction import (
 from english_sentences import EACH_PERSON, insulting_words, patterns, sentences
 from job import macro_f1
 
-from davy.models import folder as folders
+from davy.detectors import folder as folders
 
 QUESTIONS = ("hate", "offensive", "sexist")
 DEV = {

@@ -24,8 +24,8 @@ import torch.nn.functional as F
 from network_split import LARGEST, ExitHead, SplitNetwork
 from screen_nets import QUESTIONS
 
-from davy.models import folder as folders
-from davy.models.token_batches import TokenRows
+from davy.detectors import folder as folders
+from davy.detectors.token_batches import TokenRows
 
 LOST = {"top": 0.02, "gender": 0.02}
 LOST_ELSEWHERE = 0.01

@@ -21,9 +21,9 @@ from network_split import SplitNetwork
 from onnx import TensorProto, helper
 from screen_nets import QUESTIONS
 
+from davy.detectors.onnx import OnnxScorer, open_session
+from davy.detectors.token_batches import TokenRows, map_threads
 from davy.files.cores import compute_threads
-from davy.models.onnx import OnnxScorer, open_session
-from davy.models.token_batches import TokenRows, map_threads
 
 BENCHMARK, UNSEEN = 100_000, 110_000
 """How many of Reddit's last posts benchmarks take, and how many the screen never saw."""

@@ -24,16 +24,16 @@ from prepare import leaky
 
 from davy import schemes
 from davy.core.scheme import Question
-from davy.models import folder as folders
-from davy.models.bare_names import FILE as NAMES_FILE
-from davy.models.joint_answers import JointRules
-from davy.models.network import Network, columns_of
-from davy.models.onnx import OnnxScorer
-from davy.models.transformer import parent_gates
-from davy.train.data import Tokens
-from davy.train.fit import predict
-from davy.train.onnx.activation_ranges import measure_ranges
-from davy.train.onnx.write import write_onnx
+from davy.detectors import folder as folders
+from davy.detectors.bare_names import FILE as NAMES_FILE
+from davy.detectors.joint_answers import JointRules
+from davy.detectors.network import Network, columns_of
+from davy.detectors.onnx import OnnxScorer
+from davy.detectors.transformer import parent_gates
+from davy.training.data import Tokens
+from davy.training.fit import predict
+from davy.training.onnx.activation_ranges import measure_ranges
+from davy.training.onnx.write import write_onnx
 
 HERE = Path(__file__).parent
 LABELS = {"type": TYPES, "target": TARGETS, "category": CATEGORIES, "vector": VECTORS}

@@ -22,9 +22,9 @@ from qwen import Teacher
 from qwen_words import read_tokens
 from torch import Tensor, nn
 
-from davy.models.network import columns_of
-from davy.train.data import Targets, Tokens, batches_longest_first
-from davy.train.loop import Schedule
+from davy.detectors.network import columns_of
+from davy.training.data import Targets, Tokens, batches_longest_first
+from davy.training.loop import Schedule
 
 HEADS = (*HEAD_LIST, *GERMAN)
 KIND = {head.name: head.kind for head in HEADS}

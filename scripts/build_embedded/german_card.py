@@ -21,8 +21,8 @@ from german_finish import FIGURES, NAMES, Held, held_posts, nested
 from german_sentences import EACH, EACH_PERSON, patterns
 from german_teachers import PLAIN
 
-from davy.models import folder as folders
-from davy.models.onnx import OnnxScorer
+from davy.detectors import folder as folders
+from davy.detectors.onnx import OnnxScorer
 from davy.text import emoji
 
 WOMEN = re.compile(r"frau|weib|mädchen|mutter|mama|tochter|freundin", re.IGNORECASE)

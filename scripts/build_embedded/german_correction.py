@@ -21,7 +21,7 @@ from german import gahd, germeval, gmhp7k
 from german_finish import NAMES, held_figures, held_posts
 from german_sentences import sentences
 
-from davy.models import folder as folders
+from davy.detectors import folder as folders
 
 VECTOR = "/network/out/Concat_1_output_0"
 """What the last layer of the exported network reads."""

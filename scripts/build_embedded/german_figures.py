@@ -11,7 +11,7 @@ import numpy as np
 from german_bench import COLUMNS, MEANT, GermanBench, read
 from torch import nn
 
-from davy.train.data import Tokens
+from davy.training.data import Tokens
 
 
 def judge(bench: GermanBench, network: nn.Module, tokens: Tokens) -> dict[str, float]:

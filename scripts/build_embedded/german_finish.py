@@ -34,16 +34,16 @@ from sklearn.linear_model import LogisticRegression
 from tokenizers import Tokenizer
 
 from davy import schemes
-from davy.models import folder as folders
-from davy.models.bare_names import FILE as NAMES_FILE
-from davy.models.joint_answers import JointRules
-from davy.models.onnx import OnnxScorer
-from davy.models.text_steps import prepare_text
-from davy.models.transformer import parent_gates
-from davy.train.export import RANGE_POSTS
-from davy.train.onnx.activation_ranges import fix_ranges
-from davy.train.onnx.embedding_tables import RoundedEmbedding
-from davy.train.onnx.write import write_onnx
+from davy.detectors import folder as folders
+from davy.detectors.bare_names import FILE as NAMES_FILE
+from davy.detectors.joint_answers import JointRules
+from davy.detectors.onnx import OnnxScorer
+from davy.detectors.preprocessing import prepare_text
+from davy.detectors.transformer import parent_gates
+from davy.training.export import RANGE_POSTS
+from davy.training.onnx.activation_ranges import fix_ranges
+from davy.training.onnx.embedding_tables import RoundedEmbedding
+from davy.training.onnx.write import write_onnx
 
 HERE = Path(__file__).parent
 NAMES = {"hate": "hate.de", "misogynistic": "misogynistic.de", "offensive": "aux.offence"}

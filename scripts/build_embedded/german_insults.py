@@ -31,7 +31,7 @@ from german_correction import VECTOR, other_texts
 from german_finish import NAMES
 from german_sentences import EACH_PERSON, patterns, person_sentences, sentences
 
-from davy.models import folder as folders
+from davy.detectors import folder as folders
 
 ASKED = ("offensive",)
 RECIPE = Recipe(epochs=12, rate=1e-2, calm=30.0, keeps_odds=True, rate_falls=True, sentences=256)

@@ -11,7 +11,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 from use import Use
 
-from davy.models.network import Head
+from davy.detectors.network import Head
 
 GERMAN = (
     Head("hate.de", "one", 2),

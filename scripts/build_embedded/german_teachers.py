@@ -17,9 +17,9 @@ from qwen import Qwen, Teacher, take
 from safetensors.torch import load_file, save_file
 from torch import Tensor, nn
 
-from davy.train.data import Targets, Tokens, batches_by_length, batches_longest_first
-from davy.train.loop import Loop
-from davy.train.losses import masked_loss
+from davy.training.data import Targets, Tokens, batches_by_length, batches_longest_first
+from davy.training.loop import Loop
+from davy.training.losses import masked_loss
 
 PLAIN = 5000
 """How many of the plain sentences a teacher learns from; they are alike."""

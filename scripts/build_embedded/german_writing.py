@@ -25,9 +25,9 @@ from qwen_words import Words, encode, plain, read_tokens, shingles, write_tokens
 from tokenizers import Tokenizer
 from torch import Tensor
 
-from davy.models.text_steps import prepare_text
-from davy.train.data import Tokens, batches_by_length
-from davy.train.loop import Loop
+from davy.detectors.preprocessing import prepare_text
+from davy.training.data import Tokens, batches_by_length
+from davy.training.loop import Loop
 
 TRANSLATED = {"hatemojibuild": 5000, "dynahate": 22_000, "edos": 7000}
 MOST_TRANSLATED = 48

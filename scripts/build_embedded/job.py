@@ -32,12 +32,12 @@ from rounded_training import simulate_int8, stop_simulating
 from safetensors.torch import load_file, save_file
 from word_filling import fill_masked
 
-from davy.models.network import Head, Network, columns_of, probabilities
-from davy.train.data import Targets, Tokens, batches_by_length, batches_longest_first
-from davy.train.fit import FitSettings, fit, predict
-from davy.train.loop import Loop, Schedule
-from davy.train.masking import Masker, masked_words_loss
-from davy.train.run_record import StepProgress
+from davy.detectors.network import Head, Network, columns_of, probabilities
+from davy.training.data import Targets, Tokens, batches_by_length, batches_longest_first
+from davy.training.fit import FitSettings, fit, predict
+from davy.training.loop import Loop, Schedule
+from davy.training.masking import Masker, masked_words_loss
+from davy.training.run_record import StepProgress
 
 HEAD_LIST = tuple(Head(name, kind, labels) for name, (kind, labels) in HEADS.items())
 SHARE = {"offensive": 0.5, "type": 0.5, "target": 0.25, "aux.davidson": 0.3, "aux.founta": 0.3, "aux.kennedy": 0.3}

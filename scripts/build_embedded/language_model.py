@@ -28,10 +28,10 @@ from qwen_words import Words, encode, pack, plain, refuse_another, shingles
 from safetensors.torch import load_file, save_file
 from torch import Tensor
 
-from davy.models.network import probabilities
-from davy.train.data import Tokens, batches_by_length, batches_longest_first
-from davy.train.loop import Loop, Schedule
-from davy.train.losses import masked_loss
+from davy.detectors.network import probabilities
+from davy.training.data import Tokens, batches_by_length, batches_longest_first
+from davy.training.loop import Loop, Schedule
+from davy.training.losses import masked_loss
 
 FRAME = "Post:", "\nHate:"
 STARTS = {

@@ -13,15 +13,15 @@ from pathlib import Path
 from corpora import labelled
 from german import gahd, germeval, gmhp7k
 
-from davy.models import folder as folders
-from davy.models.learnt_rows import write_learnt
+from davy.detectors import folder as folders
+from davy.detectors.training_text_index import write_learnt
 
 ROOT = Path(__file__).parents[2]
 ENGLISH = (
-    ROOT / "src/davy/models/weights/embedded-en",
+    ROOT / "src/davy/detectors/weights/embedded-en",
     ROOT / "packages/davy-large/src/davy_large/embedded-en-large",
 )
-GERMAN = ROOT / "src/davy/models/weights/embedded-de"
+GERMAN = ROOT / "src/davy/detectors/weights/embedded-de"
 
 
 def main() -> None:

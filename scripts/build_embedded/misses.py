@@ -13,7 +13,7 @@ import numpy as np
 from corpora import TYPES, VECTORS, Post, labelled
 from dev_figures import readings
 
-from davy.models import folder as folders
+from davy.detectors import folder as folders
 
 LENGTHS = ((0, 10), (10, 25), (25, 60), (60, 10_000))
 

@@ -18,8 +18,8 @@ import onnx
 from onnx import TensorProto, helper, numpy_helper
 
 from davy.core.errors import UserError
-from davy.models.early_exit import FIRST, OF, REST, WHOLE
-from davy.train.onnx.graph import Array, Graph, float32, int64
+from davy.detectors.early_exit import FIRST, OF, REST, WHOLE
+from davy.training.onnx.graph import Array, Graph, float32, int64
 
 SMALL = 256
 """Constants of fewer bytes are written again: to point at them takes as much room."""

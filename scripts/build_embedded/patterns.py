@@ -56,7 +56,7 @@ def skeleton(text: str, names: re.Pattern[str]) -> list[str]:
 
 def suite_cases(language: str) -> list:
     """Return every case of our suites in a language."""
-    from davy.suites import suite_file
+    from davy.testing.suites import suite_file
 
     names = [name for name in suite_file.names() if name.endswith(f"-{language}")]
     return [case for name in names for case in suite_file.load(name).cases]

@@ -10,7 +10,7 @@ cd "$(dirname "$0")"
 : "${OUT:?where everything goes}"
 export PYTHONPATH=../../src
 P=${PYTHON:-python3}
-shipped=../../src/davy/models/weights
+shipped=../../src/davy/detectors/weights
 prepared=$OUT/prepared nets=$OUT/nets built=$OUT/built
 mkdir -p "$prepared" "$OUT/done"
 # once NAME COMMAND…: run it unless NAME is done.

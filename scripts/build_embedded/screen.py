@@ -22,11 +22,11 @@ import screen_graph
 import torch
 from screen_nets import QUESTIONS
 
-from davy.models import folder as folders
-from davy.models.cascade_screen import FILE
-from davy.models.onnx import OnnxScorer
-from davy.models.token_batches import TokenRows
-from davy.train.onnx.embedding_tables import PackedEmbedding
+from davy.detectors import folder as folders
+from davy.detectors.cascade_screen import FILE
+from davy.detectors.onnx import OnnxScorer
+from davy.detectors.token_batches import TokenRows
+from davy.training.onnx.embedding_tables import PackedEmbedding
 
 LOST = {"top": 0.025, "gender": 0.02}
 LOST_ELSEWHERE = 0.01

@@ -26,11 +26,11 @@ from onnx import numpy_helper
 from screen import ALWAYS, best_marks
 from screen_nets import QUESTIONS, Windows
 
+from davy.detectors import folder as folders
+from davy.detectors.cascade_screen import FILE
+from davy.detectors.onnx import OnnxScorer
+from davy.detectors.token_batches import TokenRows, map_threads
 from davy.files.cores import compute_threads
-from davy.models import folder as folders
-from davy.models.cascade_screen import FILE
-from davy.models.onnx import OnnxScorer
-from davy.models.token_batches import TokenRows, map_threads
 
 CUT = 0.5
 """So many of the posts are cut to a run of their own words: short texts are rare otherwise."""

@@ -12,8 +12,8 @@ from pathlib import Path
 import numpy as np
 from onnx import TensorProto
 
-from davy.train.onnx.graph import Graph, float32, int64
-from davy.train.onnx.matrices import MIDDLE
+from davy.training.onnx.graph import Graph, float32, int64
+from davy.training.onnx.matrices import MIDDLE
 
 GROUP = 32
 

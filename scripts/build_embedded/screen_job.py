@@ -19,8 +19,8 @@ import torch
 import torch.nn.functional as F
 from screen_nets import CANDIDATES, QUESTIONS, made, start_from
 
-from davy.models.network import columns_of, probabilities
-from davy.train.data import Tokens
+from davy.detectors.network import columns_of, probabilities
+from davy.training.data import Tokens
 
 UNSEEN = 110_000
 """How many of Reddit's last posts are left alone."""

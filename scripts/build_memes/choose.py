@@ -18,11 +18,11 @@ from pathlib import Path
 
 import numpy as np
 
-from davy.actions.meme_data import load_memes
-from davy.actions.reproduce_memes import fuse_logits
-from davy.compare.papers.memes import ROWS, mean_draws
+from davy.evaluation.reproduce.memes_table import ROWS, mean_draws
 from davy.measure.intervals import Bootstrap
 from davy.measure.ranking import auroc
+from davy.memes.meme_data import load_memes
+from davy.memes.reproduce import fuse_logits
 
 FOLDS = 5
 RESAMPLES = Bootstrap(2000)

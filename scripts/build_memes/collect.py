@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 from job import Memes, Task, data_of
 
-from davy.models.meme_presets import load_preset
+from davy.detectors.meme_presets import load_preset
 
 SHOWN = ("benchmark", "harmeme")
 

@@ -31,8 +31,8 @@ def pack(benchmark: Path, out: Path, few: int) -> None:
     import torch
     from PIL import Image
 
-    from davy.models.image_encoder import load_image_encoder
-    from davy.train.onnx.box_graph import write_box_graph
+    from davy.detectors.image_encoder import load_image_encoder
+    from davy.training.onnx.box_graph import write_box_graph
 
     out.mkdir(parents=True, exist_ok=True)
     rows, parts = [], {}
@@ -62,15 +62,15 @@ def pack(benchmark: Path, out: Path, few: int) -> None:
 
 def _start(graph: str) -> None:
     global _finder
-    from davy.models.onnx import open_session
+    from davy.detectors.onnx import open_session
 
     _finder = open_session(Path(graph))
 
 
 def find(pixels: np.ndarray) -> np.ndarray:
     """Return the whole picture and its nine best boxes."""
-    from davy.models.box_graph import best_boxes, squeezed_pixels
-    from davy.models.image_features import REGIONS, WHOLE
+    from davy.detectors.box_graph import best_boxes, squeezed_pixels
+    from davy.detectors.image_features import REGIONS, WHOLE
 
     boxes, scores = _finder.run(None, {"pixels": squeezed_pixels(pixels)[None]})  # type: ignore[attr-defined]
     found = [WHOLE, *best_boxes(boxes[0], scores[0], REGIONS - 1)]
@@ -79,7 +79,7 @@ def find(pixels: np.ndarray) -> np.ndarray:
 
 def window_features(blocks: list[dict[str, np.ndarray]]) -> tuple[np.ndarray, np.ndarray]:
     """Return the whole picture and a grid of three by three as regions, with where they lie."""
-    from davy.models.image_features import WHOLE
+    from davy.detectors.image_features import WHOLE
 
     edges = [(0 / 7, 3 / 7), (2 / 7, 5 / 7), (4 / 7, 7 / 7)]
     boxes = [WHOLE, *((left, top, right, bottom) for top, bottom in edges for left, right in edges)]
@@ -92,8 +92,8 @@ def compute_features(keep: Path, workers: int, windows: bool = False) -> None:
     import torch
     from features import encode
 
-    from davy.models.image_encoder import SCALES, ImageEncoder
-    from davy.models.image_networks import EfficientNetLite0
+    from davy.detectors.image_encoder import SCALES, ImageEncoder
+    from davy.detectors.image_networks import EfficientNetLite0
 
     began = time.time()
     packed = np.frombuffer(lzma.decompress((keep / "pictures.xz").read_bytes()), np.uint8)

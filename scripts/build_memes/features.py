@@ -39,7 +39,7 @@ def _start(folder: str) -> None:
     try:
         import cv2
 
-        from davy.models.object_boxes import ObjectDetector
+        from davy.detectors.object_boxes import ObjectDetector
 
         cv2.setNumThreads(1)
         _detector = ObjectDetector(Path(folder))
@@ -75,11 +75,11 @@ def files_of(keep: Path, name: str, part: str) -> list[bytes]:
 def encode(  # type: ignore[no-untyped-def]
     pixels: np.ndarray, boxes: np.ndarray, encoder, device: str, batch: int, regions_alone: bool = False
 ):
-    """Yield the features of one batch after another, by kind, as `davy.models.image_features` computes them."""
+    """Yield the features of one batch after another, by kind, as `davy.detectors.image_features` computes them."""
     import torch
     from torch.nn import functional
 
-    from davy.models.image_features import box_weights
+    from davy.detectors.image_features import box_weights
 
     for start in range(0, len(pixels), batch):
         block = torch.from_numpy(pixels[start : start + batch]).to(device).permute(0, 3, 1, 2).float()
@@ -104,8 +104,8 @@ def main() -> None:
     args = parser.parse_args()
     import torch
 
-    from davy.models.image_encoder import SCALES, ImageEncoder
-    from davy.models.image_networks import EfficientNetLite0
+    from davy.detectors.image_encoder import SCALES, ImageEncoder
+    from davy.detectors.image_networks import EfficientNetLite0
 
     packed = args.keep / "ssd" / "frozen_inference_graph.pb.gz"
     graph = packed.with_suffix("")

@@ -27,21 +27,21 @@ import polars as pl
 import torch
 from prepare import cut_text_encoder
 
-from davy.actions.meme_data import MemeParts, load_memes
+from davy.corpus.split.assign import assign
+from davy.corpus.split.groups import find_links, group_rows
+from davy.corpus.split.quality import read_picture_facts
+from davy.detectors.image_encoder import load_image_encoder
+from davy.detectors.image_features import REGIONS, WHOLE, box_weights
+from davy.detectors.meme_model import MemeModel, PictureFeatures, new_meme_model
+from davy.detectors.meme_onnx import OnnxPictureReader
+from davy.detectors.meme_presets import MemePreset, load_preset
+from davy.detectors.object_boxes import ObjectDetector
 from davy.files.atomic import atomic_path
 from davy.image.perceptual_hash import NEAR
-from davy.models.image_encoder import load_image_encoder
-from davy.models.image_features import REGIONS, WHOLE, box_weights
-from davy.models.meme_model import MemeModel, PictureFeatures, new_meme_model
-from davy.models.meme_onnx import OnnxPictureReader
-from davy.models.meme_presets import MemePreset, load_preset
-from davy.models.object_boxes import ObjectDetector
-from davy.split.assign import assign
-from davy.split.groups import find_links, group_rows
-from davy.split.quality import read_picture_facts
-from davy.train.frozen_blocks import freeze_blocks, thaw_blocks
-from davy.train.meme_trainer import MemeExamples, default_device, measure_logits, train_row
-from davy.train.onnx.meme_graphs import write_picture_graph
+from davy.memes.meme_data import MemeParts, load_memes
+from davy.training.frozen_blocks import freeze_blocks, thaw_blocks
+from davy.training.meme_trainer import MemeExamples, default_device, measure_logits, train_row
+from davy.training.onnx.meme_graphs import write_picture_graph
 
 FOLDS = 5
 SEED = 1

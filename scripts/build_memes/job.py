@@ -32,10 +32,10 @@ from typing import Any
 import numpy as np
 import torch
 
-from davy.models.meme_model import PictureFeatures
-from davy.models.meme_networks import PRETRAINED, ROWS
-from davy.models.meme_presets import MINILM, MemePreset, load_preset
-from davy.train.meme_trainer import MemeExamples, MemeTensors, measure_logits, predict_logits, train_row
+from davy.detectors.meme_model import PictureFeatures
+from davy.detectors.meme_networks import PRETRAINED, ROWS
+from davy.detectors.meme_presets import MINILM, MemePreset, load_preset
+from davy.training.meme_trainer import MemeExamples, MemeTensors, measure_logits, predict_logits, train_row
 
 SEEDS = (1, 2, 3)
 TRAINED = tuple(row for row in ROWS if row != "late-fusion")

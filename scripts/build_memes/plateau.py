@@ -22,9 +22,9 @@ import torch
 from seeds import PackedMemes
 from torch import Tensor
 
-from davy.models.meme_model import MemeModel, new_meme_model
-from davy.models.meme_presets import MemePreset, load_preset
-from davy.train.meme_trainer import MemeTensors, measure_logits, predict_logits, train_row
+from davy.detectors.meme_model import MemeModel, new_meme_model
+from davy.detectors.meme_presets import MemePreset, load_preset
+from davy.training.meme_trainer import MemeTensors, measure_logits, predict_logits, train_row
 
 FAST, SLOW = {"rate": "2e-4", "new_rate": "3e-4"}, {"rate": "5e-5", "new_rate": "1e-4"}
 VARIANTS: dict[str, tuple[dict[str, str], dict[str, Any]]] = {

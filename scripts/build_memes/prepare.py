@@ -21,8 +21,8 @@ import numpy as np
 import torch
 from safetensors.torch import load_file, save_file
 
-from davy.models.image_encoder import load_image_encoder
-from davy.models.meme_presets import MINILM, text_encoder_source
+from davy.detectors.image_encoder import load_image_encoder
+from davy.detectors.meme_presets import MINILM, text_encoder_source
 
 KEPT_PIECES = 12_000
 """BERT's vocabulary is sorted by frequency: so many of its first pieces stay, needed here or not."""

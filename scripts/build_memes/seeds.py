@@ -25,9 +25,9 @@ from typing import Any
 import numpy as np
 import torch
 
-from davy.models.meme_model import MemeModel, PictureFeatures
-from davy.models.meme_presets import MINILM, MemePreset, load_preset
-from davy.train.meme_trainer import MemeExamples, MemeTensors, measure_logits, predict_logits, train_row
+from davy.detectors.meme_model import MemeModel, PictureFeatures
+from davy.detectors.meme_presets import MINILM, MemePreset, load_preset
+from davy.training.meme_trainer import MemeExamples, MemeTensors, measure_logits, predict_logits, train_row
 
 FOLDS = 5
 SEEDS = (2, 3, 4)

@@ -21,18 +21,18 @@ import numpy as np
 import polars as pl
 from choose import FOLDS, difference, figure, figure_of, new_in_val, test_logits
 
-from davy.actions.meme_data import HARMFUL, MemeParts, load_memes
-from davy.collect import corpora
+from davy.corpus.collect import corpora
+from davy.detectors import folder as folders
+from davy.detectors.embedded import WEIGHTS
+from davy.detectors.load import open_folder
+from davy.detectors.training_text_index import write_learnt
 from davy.files.data_hash import rows_hash
 from davy.image.picture_names import Pictures
 from davy.measure.calibration import fit_temperature
 from davy.measure.intervals import wilson
 from davy.measure.thresholds import choose_threshold
-from davy.models import folder as folders
-from davy.models.embedded import WEIGHTS
-from davy.models.learnt_rows import write_learnt
-from davy.models.load import open_folder
-from davy.train.meme_export import export_meme
+from davy.memes.meme_data import HARMFUL, MemeParts, load_memes
+from davy.training.meme_export import export_meme
 
 CARDS = Path(__file__).parents[2] / "docs" / "detectors" / "cards"
 TEXT = "embedded-memes"

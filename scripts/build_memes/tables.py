@@ -17,11 +17,11 @@ import altair as alt
 import numpy as np
 from choose import difference, figure
 
-from davy.actions.meme_data import load_memes
-from davy.actions.reproduce_memes import read_results
-from davy.compare.papers.memes import HEADINGS, ROWS, MemeRun, mean_draws
-from davy.compare.papers.published import load_published
+from davy.evaluation.reproduce.memes_table import HEADINGS, ROWS, MemeRun, mean_draws
+from davy.evaluation.reproduce.published import load_published
 from davy.measure.intervals import Bootstrap
+from davy.memes.meme_data import load_memes
+from davy.memes.reproduce import read_results
 from davy.report.theme import Plot
 
 PAPER = load_published("hateful-memes")

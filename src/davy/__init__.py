@@ -21,24 +21,24 @@ from typing import TYPE_CHECKING, Any
 from davy.version import __version__ as __version__
 
 PUBLIC: dict[str, str] = {
-    "load": "davy.library.scoring:load",
-    "score": "davy.library.scoring:score",
-    "read": "davy.library.data:read",
-    "clean": "davy.library.data:clean",
-    "sample": "davy.library.data:sample",
-    "split": "davy.library.data:split",
-    "describe": "davy.library.data:describe",
-    "agree": "davy.library.data:agree",
-    "train": "davy.library.training:train",
-    "calibrate": "davy.library.training:calibrate",
-    "export": "davy.library.training:export",
-    "evaluate": "davy.library.evaluation:evaluate",
-    "check": "davy.library.evaluation:check",
-    "compare": "davy.library.comparison:compare",
-    "Suite": "davy.suites.suite_editor:SuiteEditor",
-    "TextDetector": "davy.library.detector:TextDetector",
+    "load": "davy.scoring.library:load",
+    "score": "davy.scoring.library:score",
+    "read": "davy.corpus.library:read",
+    "clean": "davy.corpus.library:clean",
+    "sample": "davy.corpus.library:sample",
+    "split": "davy.corpus.library:split",
+    "describe": "davy.corpus.library:describe",
+    "agree": "davy.corpus.library:agree",
+    "train": "davy.training.library:train",
+    "calibrate": "davy.training.library:calibrate",
+    "export": "davy.training.library:export",
+    "evaluate": "davy.evaluation.library:evaluate",
+    "check": "davy.evaluation.library:check",
+    "compare": "davy.evaluation.comparison_library:compare",
+    "Suite": "davy.testing.suites.suite_editor:SuiteEditor",
+    "TextDetector": "davy.training.text_detector:TextDetector",
     "UserError": "davy.core.errors:UserError",
-    "GateFailed": "davy.library.evaluation:GateFailed",
+    "GateFailed": "davy.evaluation.library:GateFailed",
 }
 """What the library offers → where it is."""
 __all__ = [*PUBLIC]
@@ -48,23 +48,23 @@ ROOMS = ("check", "clean", "compare", "describe", "sample", "score", "split", "t
 
 if TYPE_CHECKING:
     from davy.core.errors import UserError as UserError
-    from davy.library.comparison import compare as compare
-    from davy.library.data import agree as agree
-    from davy.library.data import clean as clean
-    from davy.library.data import describe as describe
-    from davy.library.data import read as read
-    from davy.library.data import sample as sample
-    from davy.library.data import split as split
-    from davy.library.detector import TextDetector as TextDetector
-    from davy.library.evaluation import GateFailed as GateFailed
-    from davy.library.evaluation import check as check
-    from davy.library.evaluation import evaluate as evaluate
-    from davy.library.scoring import load as load
-    from davy.library.scoring import score as score
-    from davy.library.training import calibrate as calibrate
-    from davy.library.training import export as export
-    from davy.library.training import train as train
-    from davy.suites.suite_editor import SuiteEditor
+    from davy.corpus.library import agree as agree
+    from davy.corpus.library import clean as clean
+    from davy.corpus.library import describe as describe
+    from davy.corpus.library import read as read
+    from davy.corpus.library import sample as sample
+    from davy.corpus.library import split as split
+    from davy.evaluation.comparison_library import compare as compare
+    from davy.evaluation.library import GateFailed as GateFailed
+    from davy.evaluation.library import check as check
+    from davy.evaluation.library import evaluate as evaluate
+    from davy.scoring.library import load as load
+    from davy.scoring.library import score as score
+    from davy.testing.suites.suite_editor import SuiteEditor
+    from davy.training.library import calibrate as calibrate
+    from davy.training.library import export as export
+    from davy.training.library import train as train
+    from davy.training.text_detector import TextDetector as TextDetector
 
     Suite = SuiteEditor
 

@@ -1,5 +1,5 @@
 """`python -m davy` is `davy`."""
 
-from davy.cli import main
+from davy.shell import main
 
 main()

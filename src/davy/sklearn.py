@@ -16,7 +16,7 @@ except ModuleNotFoundError as error:  # one clear line in place of a trace into 
     raise ModuleNotFoundError("davy.sklearn needs scikit-learn: pip install 'davy[train]'") from error
 
 if TYPE_CHECKING:
-    from davy.library.detector import TextDetector
+    from davy.training.text_detector import TextDetector
 
 QUESTION = "label"
 
@@ -58,8 +58,8 @@ class DavyClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         import polars as pl
 
         from davy.core.scheme import Label, Question, Scheme
-        from davy.library.frames import to_polars
-        from davy.library.training import train
+        from davy.scoring.frames import to_polars
+        from davy.training.library import train
 
         texts = to_polars(_texts(X))["text"]
         self.classes_ = unique_labels(y)

@@ -7,13 +7,13 @@ import json
 import polars as pl
 import pytest
 
-from davy.actions.evaluate import evaluate, write_evaluation
-from davy.actions.posts import PostSource, load_posts
-from davy.actions.reporter import Reporter, Stopped
-from davy.actions.score import score_file, score_text
-from davy.actions.train import train
 from davy.core.errors import UserError
-from davy.models.load import load
+from davy.core.reporter import Reporter, Stopped
+from davy.corpus.post_source import PostSource, load_posts
+from davy.detectors.load import load
+from davy.evaluation.evaluate_detectors import evaluate, write_evaluation
+from davy.scoring.score_file import score_file, score_text
+from davy.training.train import train
 
 
 class Notes(Reporter):

@@ -5,9 +5,9 @@ import json
 import polars as pl
 import pytest
 
-from davy.actions.settled import answer_columns, spell_gold, with_gold
-from davy.cli.app import run
 from davy.core import Label, Question, UserError
+from davy.corpus.gold_columns import answer_columns, spell_gold, with_gold
+from davy.shell.app import run
 
 MOODS = ["joy", "anger", "fear"]
 
@@ -72,7 +72,7 @@ def test_a_question_is_learnt_alone_and_0_and_1_get_names(folder, capsys):
 
 
 def test_a_file_to_learn_from_fits_only_the_question_that_is_asked(folder):
-    from davy.actions.scorers import Learning, load_scorer
+    from davy.scoring.scorers import Learning, load_scorer
 
     both = load_scorer("tfidf:plain.csv", learning=Learning(["mood=label", "hate=label"]))
     assert {question.name for question in both.questions} == {"mood", "hate"}

@@ -4,13 +4,13 @@ import polars as pl
 import pytest
 
 from davy import schemes
-from davy.actions import bring_posts
-from davy.actions.bring_posts import PostChoices
+from davy.annotation.project import import_posts
+from davy.annotation.project.import_posts import PostChoices
 from davy.core.errors import KeyedError
 
 
 def look(**columns):
-    return bring_posts.look_at(pl.DataFrame(columns), schemes.load("hate"))
+    return import_posts.look_at(pl.DataFrame(columns), schemes.load("hate"))
 
 
 @pytest.mark.parametrize(
@@ -45,14 +45,14 @@ def test_right_answers_are_found_by_their_labels_where_a_column_has_nothing_else
 def test_posts_are_made_as_a_person_says():
     rows = pl.DataFrame({"nr": [7.0, 8.0], "said": ["a", "b"], "text": ["x", "y"], "h": ["yes", "no"], "more": [1, 2]})
     chosen = PostChoices(text="said", id="nr", all_lang="de", gold={"hate": "h"}, prefix="may-")
-    made = bring_posts.posts_from(rows, chosen, stem="file").frame
+    made = import_posts.posts_from(rows, chosen, stem="file").frame
     assert made.columns == ["id", "text", "lang", "hate.gold", "h", "more"]
     assert made.rows()[0] == ("may-7", "a", "de", "yes", "yes", 1)
 
 
 def test_rows_without_an_id_are_numbered_and_empty_ones_left_out():
     rows = pl.DataFrame({"id": ["a", None, ""], "text": ["one", "two", "  "]})
-    brought = bring_posts.posts_from(rows, PostChoices(text="text", id="id"), stem="file")
+    brought = import_posts.posts_from(rows, PostChoices(text="text", id="id"), stem="file")
     assert brought.frame["id"].to_list() == ["a", "file-2"]
     assert brought.blank == 1
 
@@ -60,15 +60,15 @@ def test_rows_without_an_id_are_numbered_and_empty_ones_left_out():
 def test_repeats_go_only_where_that_is_wanted_and_other_pictures_are_no_repeats():
     rows = pl.DataFrame({"text": ["One  two", "one two", "one two"], "image": ["a", "a", "b"]})
     chosen = PostChoices(text="text", image="image")
-    assert bring_posts.posts_from(rows, chosen, stem="f").frame.height == 3
-    brought = bring_posts.posts_from(rows, PostChoices(text="text", image="image", distinct=True), stem="f")
+    assert import_posts.posts_from(rows, chosen, stem="f").frame.height == 3
+    brought = import_posts.posts_from(rows, PostChoices(text="text", image="image", distinct=True), stem="f")
     assert brought.frame["image"].to_list() == ["a", "b"]
     assert brought.repeated == 1
 
 
 def test_a_table_of_pictures_needs_no_text():
     rows = pl.DataFrame({"img": ["a.png", "b.png"], "id": [1, 2]})
-    made = bring_posts.posts_from(rows, PostChoices(image="img", id="id"), stem="f").frame
+    made = import_posts.posts_from(rows, PostChoices(image="img", id="id"), stem="f").frame
     assert made.select("id", "text", "image").rows() == [("1", "", "a.png"), ("2", "", "b.png")]
 
 
@@ -84,27 +84,27 @@ def test_a_table_of_pictures_needs_no_text():
 def test_what_is_wrong_has_a_key_and_the_values_of_its_field(chosen, key, values):
     rows = pl.DataFrame({"text": ["a", "b"], "twice": [1, 1], "empty": ["", None]})
     with pytest.raises(KeyedError) as caught:
-        bring_posts.posts_from(rows, chosen, stem="f")
+        import_posts.posts_from(rows, chosen, stem="f")
     assert (caught.value.key, caught.value.values) == (key, values)
 
 
 def test_a_file_that_is_no_utf8_is_taken_for_what_windows_writes(tmp_path):
     path = tmp_path / "a.csv"
     path.write_bytes("text\nGrüße €5\n".encode("cp1252"))
-    assert bring_posts.encoding_of(path) == "cp1252"
-    assert bring_posts.read_table(path, "cp1252")["text"].to_list() == ["Grüße €5"]
+    assert import_posts.encoding_of(path) == "cp1252"
+    assert import_posts.read_table(path, "cp1252")["text"].to_list() == ["Grüße €5"]
     path.write_text("text\nGrüße\n")
-    assert bring_posts.encoding_of(path) == "utf-8"
+    assert import_posts.encoding_of(path) == "utf-8"
     path.write_bytes("text\tid\nGrüße\t1\n".encode("utf-16"))
-    assert bring_posts.encoding_of(path) == "utf-16"
+    assert import_posts.encoding_of(path) == "utf-16"
 
 
 def test_texts_beside_pictures_that_only_some_rows_have_are_asked_for():
     rows = pl.DataFrame(
         {"nr": ["1", "2"], "what they wrote": ["a long sentence", "another one"], "picture": ["", "a.png"]}
     )
-    look = bring_posts.look_at(rows, None)
+    look = import_posts.look_at(rows, None)
     assert (look.sure, look.guess.text, look.guess.image) == (False, "what they wrote", "picture")
-    assert bring_posts.look_at(rows.filter(pl.col("picture") != ""), None).sure
-    made = bring_posts.posts_from(rows, PostChoices(text="what they wrote", image="picture"), stem="p")
+    assert import_posts.look_at(rows.filter(pl.col("picture") != ""), None).sure
+    made = import_posts.posts_from(rows, PostChoices(text="what they wrote", image="picture"), stem="p")
     assert made.frame["image"].to_list() == [None, "a.png"]

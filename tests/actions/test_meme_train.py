@@ -7,9 +7,9 @@ import pytest
 from PIL import Image
 
 import davy
-from davy.actions.meme_data import load_memes
-from davy.cli.app import run
 from davy.core.errors import UserError
+from davy.memes.meme_data import load_memes
+from davy.shell.app import run
 from tiny_encoder import make_tiny_encoder
 
 pytest.importorskip("torch")

@@ -8,13 +8,13 @@ import pytest
 from scipy import stats
 from sklearn.metrics import cohen_kappa_score
 
-from davy.actions.communities import read_thresholds
-from davy.actions.migrate import compare_log, parse_thresholds, write_migration
-from davy.actions.scorers import load_scorer
-from davy.cli.app import run
 from davy.core.errors import UserError
 from davy.measure.intervals import Bootstrap
 from davy.measure.score_comparison import compare_scores, same_share_threshold, spearman
+from davy.moderation.communities import read_thresholds
+from davy.moderation.migrate import compare_log, parse_thresholds, write_migration
+from davy.scoring.scorers import load_scorer
+from davy.shell.app import run
 
 
 @pytest.fixture

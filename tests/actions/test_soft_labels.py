@@ -10,14 +10,14 @@ import torch
 
 import davy
 from davy import schemes
-from davy.actions.votes import load_voted
-from davy.cli.app import run
 from davy.core.errors import UserError
 from davy.core.votes import one_row_a_vote, vote_shares
-from davy.models.load import load
-from davy.train.config import Config
-from davy.train.losses import masked_loss
-from davy.train.targets import make_targets
+from davy.corpus.votes import load_voted
+from davy.detectors.load import load
+from davy.shell.app import run
+from davy.training.config import Config
+from davy.training.losses import masked_loss
+from davy.training.targets import make_targets
 
 HATE = schemes.load("hate").question("hate")
 ANSWERS = [

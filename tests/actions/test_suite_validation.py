@@ -3,14 +3,19 @@
 import polars as pl
 import pytest
 
-from davy.actions import suite_validation
-from davy.annotate import expert_cases, labelling, project_creation, project_file
-from davy.check.validation import review_answers, text_hash
+from davy.annotation.labelling import labelling
+from davy.annotation.labelling.store import items
+from davy.annotation.project import project_creation, project_file
+from davy.annotation.project.store import members, phases, posts
+from davy.annotation.settling import expert_cases
+from davy.annotation.settling.store import cases
 from davy.core import UserError
 from davy.measure.intervals import Bootstrap
-from davy.store import cases, items, members, phases, posts, users
+from davy.people.store import users
+from davy.reviews import suite_validation
+from davy.reviews.validation import review_answers, text_hash
 from davy.store.columns import new_id
-from davy.suites import load
+from davy.testing.suites import load
 
 SUITE = """
 name: bakers

@@ -7,10 +7,15 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 
-from davy.annotate.adjudicate import settle_item
-from davy.core import Annotation, Item, Label, Member, Phase, Post, Project, Question, Scheme
+from davy.annotation.labelling.store import annotations, items
+from davy.annotation.project.project import Item, Member, Phase, Project
+from davy.annotation.project.store import members, phases, projects
+from davy.annotation.settling.adjudicate import settle_item
+from davy.core import Annotation, Label, Post, Question, Scheme
+from davy.people.store import users
 from davy.schemes import to_yaml
-from davy.store import Connection, Store, annotations, items, members, phases, projects, schemes, users
+from davy.schemes.store import schemes
+from davy.store import Connection, Store
 from davy.store.columns import new_id
 from post_rows import add_post
 

@@ -7,12 +7,13 @@ from datetime import timedelta
 import pytest
 from adjudication_case import GRUMBLE, make
 
-from davy.annotate import expert_cases
-from davy.annotate.adjudicate import answers_of
-from davy.annotate.exchange.row_export import gather_rows
-from davy.annotate.rules import applicable_verdicts
+from davy.annotation.exchange.row_export import gather_rows
+from davy.annotation.labelling.store import items
+from davy.annotation.settling import expert_cases
+from davy.annotation.settling.adjudicate import answers_of
+from davy.annotation.settling.rules import applicable_verdicts
+from davy.annotation.settling.store import cases, verdicts
 from davy.core import UserError, Verdict
-from davy.store import cases, items, verdicts
 from davy.store.columns import now
 
 NO, TEA, RAIN, WIND = {"grumpy": "no"}, *({"grumpy": "yes", "about": it} for it in ("tea", "rain", "wind"))

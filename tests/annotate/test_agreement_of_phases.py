@@ -11,10 +11,14 @@ from sklearn.metrics import cohen_kappa_score
 from statsmodels.stats.inter_rater import aggregate_raters, fleiss_kappa
 
 from davy import schemes as shipped
-from davy.annotate import agreement
+from davy.annotation.labelling.store import annotations
+from davy.annotation.project.store import members, phases, projects
+from davy.annotation.settling import agreement
 from davy.core import Annotation, Label, Post, Question, Scheme, UserError
+from davy.people.store import users
 from davy.schemes.read import text_of
-from davy.store import annotations, columns, members, phases, projects, schemes, users
+from davy.schemes.store import schemes
+from davy.store import columns
 from post_rows import add_post
 
 GMHP = shipped.load("gmhp7k")
@@ -112,7 +116,7 @@ def test_a_second_thought_counts_and_the_first_does_not(store, six):
 def test_a_sample_of_a_long_phase_has_whole_items(store, six):
     from sqlalchemy import update
 
-    from davy.store.project_tables import items
+    from davy.annotation.project.store.tables import items
 
     project, phase, *_ = six
     with store.write() as db:
@@ -126,7 +130,7 @@ def test_a_sample_of_a_long_phase_has_whole_items(store, six):
 def add_items(db, phase, count):
     from sqlalchemy import insert
 
-    from davy.store.project_tables import items
+    from davy.annotation.project.store.tables import items
 
     rows = [
         {"id": f"i{n}", "phase": phase.id, "post": f"post{n}", "position": n, "given": 0, "room": 1, "state": "open"}

@@ -3,10 +3,10 @@
 import pytest
 from adjudication_case import make
 
-from davy.actions.exchange import ImportRequest, import_file
-from davy.annotate.annotator_pools import compare, pools_of
+from davy.annotation.exchange.exchange import ImportRequest, import_file
+from davy.annotation.project.store import members
+from davy.annotation.settling.annotator_pools import compare, pools_of
 from davy.schemes import load
-from davy.store import members
 
 SCHEME = load("edos")
 NOT = {"sexist": ("not sexist",)}

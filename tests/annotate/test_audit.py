@@ -4,10 +4,11 @@ import numpy as np
 import pytest
 from adjudication_case import GRUMBLE, make
 
-from davy.annotate import expert_cases
-from davy.annotate.audit import audit, doubts_of_annotators, doubts_of_detector
+from davy.annotation.labelling.store import items
+from davy.annotation.settling import expert_cases
+from davy.annotation.settling.audit import audit, doubts_of_annotators, doubts_of_detector
+from davy.annotation.settling.store import cases, verdicts
 from davy.core import Abilities, Label, Question, Scores, UserError
-from davy.store import cases, items, verdicts
 
 NO, TEA = {"grumpy": "no"}, {"grumpy": "yes", "about": "tea"}
 

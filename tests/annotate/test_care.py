@@ -7,9 +7,15 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from davy.annotate import care, project_file, settings
-from davy.core import Annotation, Label, Member, Post, Project, Question, Scheme, UserError
-from davy.store import Store, members, personal_data, projects, schemes, sittings, users
+from davy.annotation.care import care
+from davy.annotation.care.store import work_sessions as sittings
+from davy.annotation.project import project_file, settings
+from davy.annotation.project.project import Member, Project
+from davy.annotation.project.store import members, projects
+from davy.core import Annotation, Label, Post, Question, Scheme, UserError
+from davy.people.store import personal_data, users
+from davy.schemes.store import schemes
+from davy.store import Store
 
 SCHEME = Scheme(
     "grumble",

@@ -5,9 +5,11 @@ from __future__ import annotations
 import zipfile
 from pathlib import Path
 
-from davy.actions.exchange import ExportRequest, export_project
-from davy.annotate.exchange.formats import FORMATS
-from davy.store import check_ins, members, messages, responses, sittings, users
+from davy.annotation.care.store import check_ins, responses, work_sessions
+from davy.annotation.exchange.exchange import ExportRequest, export_project
+from davy.annotation.exchange.formats import FORMATS
+from davy.annotation.project.store import members, messages
+from davy.people.store import users
 from davy.store.columns import now
 from exchange_case import fill, written
 
@@ -34,7 +36,7 @@ def test_no_export_holds_anything_that_belongs_to_care(store, tmp_path):
         messages.ask(db, project.id, PRIVATE, by=ann.id)
         members.choose(db, project.id, ann.id, break_after_minutes=777001)
         at = now()
-        sittings.begin(db, sittings.new_sitting(project.id, ann.id, started_at=at, at=at, seconds=987650.0))
+        work_sessions.begin(db, work_sessions.new_sitting(project.id, ann.id, started_at=at, at=at, seconds=987650.0))
     for name, format in FORMATS.items():
         out = tmp_path / (name if format.folder else f"{name}.{format.endings[0]}")
         statement = tmp_path / f"{name}.md"

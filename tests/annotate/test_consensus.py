@@ -4,9 +4,14 @@ import threading
 
 import pytest
 
-from davy.annotate import debrief, labelling, monitoring
+from davy.annotation.care import debrief
+from davy.annotation.labelling import labelling
+from davy.annotation.labelling.store import annotations, items
+from davy.annotation.project import monitoring
+from davy.annotation.project.store import phases, post_pages
+from davy.annotation.settling.store import verdicts
 from davy.core import UserError
-from davy.store import Store, annotations, events, items, phases, post_pages, verdicts
+from davy.store import Store, events
 from davy.store.columns import new_id
 from work_project import NO, YES, make_bench
 
@@ -16,7 +21,7 @@ def discussion(store: Store, *, in_corpus: bool):
     if in_corpus:
         from sqlalchemy import update
 
-        from davy.store.project_tables import phases as table
+        from davy.annotation.project.store.tables import phases as table
 
         with store.write() as db:
             db.execute(update(table).values(in_corpus=1))

@@ -7,11 +7,14 @@ import itertools
 import polars as pl
 import pytest
 
-from davy.annotate import project_creation, project_file
-from davy.annotate.post_allocation import allocate_posts
+from davy.annotation.labelling.store import items
+from davy.annotation.project import project_creation, project_file
+from davy.annotation.project.post_allocation import allocate_posts
+from davy.annotation.project.store import members, phases, posts, projects
 from davy.core.errors import UserError
+from davy.people.store import invitations, users
 from davy.schemes import load
-from davy.store import events, invitations, items, members, phases, posts, projects, users
+from davy.store import events
 
 
 def frame(n: int, prefix: str = "p", **columns: object) -> pl.DataFrame:

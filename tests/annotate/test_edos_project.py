@@ -6,11 +6,16 @@ from itertools import combinations_with_replacement
 import polars as pl
 import pytest
 
-from davy.annotate import expert_cases, labelling, project_creation, project_file, screening
-from davy.annotate.rules import applicable_verdicts
+from davy.annotation.labelling import labelling, screening
+from davy.annotation.labelling.store import items
+from davy.annotation.project import project_creation, project_file
+from davy.annotation.project.store import members, phases, posts
+from davy.annotation.settling import expert_cases
+from davy.annotation.settling.rules import applicable_verdicts
+from davy.annotation.settling.store import cases, verdicts
 from davy.core import UserError
+from davy.people.store import users
 from davy.schemes import load
-from davy.store import cases, items, members, phases, posts, users, verdicts
 from davy.store.columns import new_id
 
 FILE = b"""

@@ -11,9 +11,9 @@ from dataclasses import replace
 import polars as pl
 import pytest
 
-from davy.annotate.exchange.corpus import majority_flags
-from davy.annotate.exchange.formats import FORMATS, find_format
-from davy.annotate.exchange.rows import AnsweredPost, GivenAnswer, SettledAnswer
+from davy.annotation.exchange.corpus import majority_flags
+from davy.annotation.exchange.formats import FORMATS, find_format
+from davy.annotation.exchange.rows import AnsweredPost, GivenAnswer, SettledAnswer
 from davy.core import Label, Question, Scheme, UserError
 from exchange_case import about, rows, written
 

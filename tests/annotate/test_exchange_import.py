@@ -9,15 +9,18 @@ import pytest
 from sqlalchemy import func, select
 
 from davy import schemes as scheme_files
-from davy.actions.exchange import ExportRequest, ImportRequest, export_project, import_file
-from davy.annotate.exchange import row_import
-from davy.annotate.exchange.formats import FORMATS, find_format
-from davy.annotate.exchange.rows import AnsweredPost
+from davy.annotation.exchange import row_import
+from davy.annotation.exchange.exchange import ExportRequest, ImportRequest, export_project, import_file
+from davy.annotation.exchange.formats import FORMATS, find_format
+from davy.annotation.exchange.rows import AnsweredPost
+from davy.annotation.labelling.store import items, tallies
+from davy.annotation.labelling.store.tables import annotations, assignments, verdicts
+from davy.annotation.project.store import members, phases, projects
+from davy.annotation.project.store import posts as stored_posts
+from davy.annotation.project.store.tables import posts
 from davy.core import Post, UserError
-from davy.store import items, members, phases, projects, schemes, tallies, users
-from davy.store import posts as stored_posts
-from davy.store.annotation_tables import annotations, assignments, verdicts
-from davy.store.project_tables import posts
+from davy.people.store import users
+from davy.schemes.store import schemes
 from exchange_case import about, rows, scheme
 
 

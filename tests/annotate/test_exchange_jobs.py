@@ -10,10 +10,11 @@ from pathlib import Path
 
 import pytest
 
-from davy.annotate.exchange.formats import find_format
+from davy.annotation.exchange.formats import find_format
+from davy.annotation.project.store import phases
 from davy.jobs import job_files, kinds
+from davy.jobs import store as jobs
 from davy.jobs.worker import JobWorker
-from davy.store import jobs, phases
 from exchange_case import about, fill, rows
 
 LINE = {"id": "n1", "text": "words", "label": ["not hateful"], "annotator": "w1"}
@@ -83,9 +84,9 @@ def test_a_full_disk_is_one_line_and_leaves_no_file(tmp_path, sqlite_template, o
 import resource, signal
 from pathlib import Path
 from davy.core import UserError
-from davy.actions.exchange import ExportRequest, export_project
+from davy.annotation.exchange.exchange import ExportRequest, export_project
 from davy.store import open_store
-import davy.files.output_file, davy.annotate.exchange.row_export, davy.actions.data_statement, polars
+import davy.files.output_file, davy.annotation.exchange.row_export, davy.annotation.exchange.data_statement, polars
 store = open_store("sqlite:///{tmp_path / "davy.sqlite"}")
 with store.read() as db:
     db.exec_driver_sql("SELECT 1 FROM posts").all()

@@ -7,10 +7,10 @@ import json
 
 import pytest
 
-from davy.actions.exchange import ExportRequest, export_project
-from davy.annotate.exchange import long_table
-from davy.annotate.exchange.spreadsheet_cells import escape_formula, unescape_formula
-from davy.cli.app import run
+from davy.annotation.exchange import long_table
+from davy.annotation.exchange.exchange import ExportRequest, export_project
+from davy.annotation.exchange.spreadsheet_cells import escape_formula, unescape_formula
+from davy.shell.app import run
 from exchange_case import about, fill, rows, same_but_people
 
 

@@ -13,8 +13,8 @@ import pyarrow.parquet as pq
 import pytest
 import yaml
 
-from davy.actions.exchange import ExportRequest, export_project
-from davy.annotate.exchange.formats import FORMATS, find_format
+from davy.annotation.exchange.exchange import ExportRequest, export_project
+from davy.annotation.exchange.formats import FORMATS, find_format
 from davy.core import UserError
 from exchange_case import about, fill, rows, scheme
 
@@ -323,7 +323,7 @@ def test_a_codabench_bundle_names_only_files_that_it_has_and_its_program_runs_al
 def test_no_export_holds_an_account_a_name_or_a_login(store, tmp_path):
     fill(store)
     with store.read() as db:
-        from davy.store import users
+        from davy.people.store import users
 
         secrets = [part for user in users.list_users(db) for part in (user.id, user.login, user.name)]
     for name, format in FORMATS.items():
@@ -352,7 +352,9 @@ def _plain(file):
 
 
 def test_the_data_statement_tells_of_annotators_only_in_counts_that_hide_the_few(store, tmp_path):
-    from davy.store import members, responses, users
+    from davy.annotation.care.store import responses
+    from davy.annotation.project.store import members
+    from davy.people.store import users
 
     fill(store)
     with store.write() as db:
@@ -371,7 +373,7 @@ def test_the_data_statement_tells_of_annotators_only_in_counts_that_hide_the_few
 
 
 def test_the_data_statement_tells_what_the_project_knows_of_pay_and_care(store, tmp_path):
-    from davy.store import projects
+    from davy.annotation.project.store import projects
 
     fill(store)
     care = {"break_after_minutes": 40, "break_minutes": 8, "daily_minutes": None}

@@ -10,10 +10,13 @@ import pytest
 from sklearn.metrics import cohen_kappa_score
 from statsmodels.stats.inter_rater import aggregate_raters, fleiss_kappa
 
-from davy.actions.exchange import ExportRequest, export_project
-from davy.annotate import agreement, consensus, monitoring, phase_gates
-from davy.cli.app import run
-from davy.store import items, open_store, phases, posts
+from davy.annotation.exchange.exchange import ExportRequest, export_project
+from davy.annotation.labelling.store import items
+from davy.annotation.project import monitoring, phase_gates
+from davy.annotation.project.store import phases, posts
+from davy.annotation.settling import agreement, consensus
+from davy.shell.app import run
+from davy.store import open_store
 from simulated_people import SAID, gmhp7k, label, truth_of
 
 QUESTIONS = ("hate", "misogynistic")

@@ -5,12 +5,15 @@ from __future__ import annotations
 import polars as pl
 import pytest
 
-from davy.annotate import guidelines, labelling, project_creation, project_file
-from davy.annotate.project_scheme import scheme_of
+from davy.annotation.labelling import labelling
+from davy.annotation.project import guidelines, project_creation, project_file
+from davy.annotation.project.project_scheme import scheme_of
+from davy.annotation.project.store import guidelines as guidelines_store
+from davy.annotation.project.store import members, messages, phases
 from davy.core.errors import UserError
+from davy.people.store import users
 from davy.schemes import load
-from davy.store import events, members, messages, phases, users
-from davy.store import guidelines as guidelines_store
+from davy.store import events
 from davy.store.columns import new_id
 
 

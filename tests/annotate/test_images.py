@@ -9,11 +9,13 @@ from contextlib import contextmanager, suppress
 import polars as pl
 import pytest
 
-from davy.annotate import images as pictures
-from davy.annotate import project_creation, project_file
+from davy.annotation.labelling.store import items
+from davy.annotation.project import images as pictures
+from davy.annotation.project import project_creation, project_file
+from davy.annotation.project.store import images, phases, posts
 from davy.core import UserError
 from davy.image.image_folder import ImageFolder
-from davy.store import images, items, open_store, phases, posts
+from davy.store import open_store
 from davy.store.backup import write_backup
 from davy.store.restore import restore
 from drawn_memes import draw, folder_of, zip_of

@@ -7,9 +7,10 @@ import json
 
 import pytest
 
-from davy.annotate import images as pictures
-from davy.cli.app import run
-from davy.store import images, open_store, post_pages
+from davy.annotation.project import images as pictures
+from davy.annotation.project.store import images, post_pages
+from davy.shell.app import run
+from davy.store import open_store
 from drawn_memes import draw, folder_of
 
 CREDITS = b'name,licence,credit,source\na.png,CC0-1.0,"=1+1 Ada",https://example.org\n'

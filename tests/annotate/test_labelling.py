@@ -6,21 +6,12 @@ from datetime import timedelta
 import polars as pl
 import pytest
 
-from davy.annotate import labelling
+from davy.annotation.labelling import labelling
+from davy.annotation.labelling.store import annotations, assignments, items, tallies
+from davy.annotation.project.store import guidelines, members, phases, projects
 from davy.core import Guideline, UserError, Wording
-from davy.store import (
-    Store,
-    annotations,
-    assignments,
-    events,
-    guidelines,
-    items,
-    members,
-    phases,
-    projects,
-    schemes,
-    tallies,
-)
+from davy.schemes.store import schemes
+from davy.store import Store, events
 from davy.store.columns import new_id, now
 from work_project import NO, SCHEME, YES, add_member, add_phase, make_bench
 
@@ -286,8 +277,8 @@ def test_ones_own_entry_is_never_offered(store: Store):
     bench = make_bench(store, n=4, answers=4, people=["ada"])
     ada = bench.people["ada"].user
     with store.write() as db:
+        from davy.annotation.project.store import posts
         from davy.core import Post
-        from davy.store import posts
 
         posts.add(db, Post("own", "…", meta={"author": ada}), project="pilot", by="shell")
         odd = pl.DataFrame({"id": ["odd"], "text": ["…"], "meta": [f'{{"x": 1, "author"  :  "{ada}"}}']})

@@ -5,10 +5,12 @@ import threading
 import pytest
 from adjudication_case import make
 
-from davy.annotate import expert_cases
-from davy.annotate.many_cases import MOST_CASES, SharedDecision, plan_decisions, settle_many
+from davy.annotation.labelling.store import items
+from davy.annotation.settling import expert_cases
+from davy.annotation.settling.many_cases import MOST_CASES, SharedDecision, plan_decisions, settle_many
+from davy.annotation.settling.store import cases, verdicts
 from davy.core import Label, Question, Scheme, UserError
-from davy.store import cases, events, items, verdicts
+from davy.store import events
 
 NO, TEA, RAIN = {"grumpy": "no"}, {"grumpy": "yes", "about": "tea"}, {"grumpy": "yes", "about": "rain"}
 STRICT = {"grumpy": {"rule": "unanimous"}, "about": {"rule": "share", "share": "2/3"}}

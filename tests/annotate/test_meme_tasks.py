@@ -6,9 +6,11 @@ import json
 
 import pytest
 
-from davy.annotate import audit, labelling, meme_families, meme_tasks
-from davy.annotate.exchange.row_export import choose_phases, gather_rows
-from davy.annotate.project_scheme import scheme_of
+from davy.annotation.exchange.row_export import choose_phases, gather_rows
+from davy.annotation.labelling import labelling
+from davy.annotation.project.project_scheme import scheme_of
+from davy.annotation.project.store import posts, withdrawals
+from davy.annotation.settling import audit
 from davy.core import UserError
 from davy.core.meme import (
     BENIGN_IMAGE,
@@ -21,8 +23,9 @@ from davy.core.meme import (
     UNIMODAL_HATE,
     FilterAnswers,
 )
-from davy.core.meme_layout import MemeLayout
-from davy.store import meme_steps, posts, withdrawals
+from davy.memes import meme_families, meme_tasks
+from davy.memes.meme_layout import MemeLayout
+from davy.memes.store import meme_steps
 from meme_project import HARMLESS, HATEFUL, make_memes
 
 

@@ -6,12 +6,16 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from davy.actions.exchange import ExportRequest, export_project
-from davy.annotate import agreement, disagreements, monitoring, screening
-from davy.core import Phase
-from davy.store import agreements, columns, phase_answers, phases
-from davy.store.agreements import AgreementSnapshot
-from davy.store.tallies import Tally
+from davy.annotation.exchange.exchange import ExportRequest, export_project
+from davy.annotation.labelling import screening
+from davy.annotation.labelling.store.tallies import Tally
+from davy.annotation.project import monitoring
+from davy.annotation.project.project import Phase
+from davy.annotation.project.store import phases
+from davy.annotation.settling import agreement, disagreements
+from davy.annotation.settling.store import agreements, phase_answers
+from davy.annotation.settling.store.agreements import AgreementSnapshot
+from davy.store import columns
 from simulated_people import SAID, gmhp7k, label
 
 AT = datetime(2026, 11, 15, 12, tzinfo=UTC)
@@ -79,8 +83,8 @@ def test_a_gate_without_a_snapshot_is_measured_without_intervals(store, begun):
 
 def test_a_second_thought_makes_a_snapshot_stale_although_the_count_is_the_same(store, begun):
     project, phase, people = begun
-    from davy.annotate import labelling
-    from davy.store import members
+    from davy.annotation.labelling import labelling
+    from davy.annotation.project.store import members
 
     made = monitoring.take_snapshot(store, phase.id)
     with store.write() as db:

@@ -10,12 +10,17 @@ import pytest
 from typer.testing import CliRunner
 
 from davy import schemes
-from davy.annotate import demographics, open_coding
-from davy.cli.app import app
-from davy.core import Member, Project, UserError
-from davy.store import codes, members, projects, responses, users
-from davy.store import schemes as schemes_store
-from davy.store.codes import Code
+from davy.annotation.care import demographics
+from davy.annotation.care.store import responses
+from davy.annotation.project.project import Member, Project
+from davy.annotation.project.store import members, projects
+from davy.annotation.settling import open_coding
+from davy.annotation.settling.store import codes
+from davy.annotation.settling.store.codes import Code
+from davy.core import UserError
+from davy.people.store import users
+from davy.schemes.store import schemes as schemes_store
+from davy.shell.app import app
 
 AT = datetime(2026, 3, 2, tzinfo=UTC)
 PROJECT = Project("9-pilot", "Pilot", "grumble", 1, {}, "open", AT, "u")

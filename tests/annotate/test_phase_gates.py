@@ -5,11 +5,15 @@ from __future__ import annotations
 import polars as pl
 import pytest
 
-from davy.annotate import labelling, phase_gates, project_creation, project_file, roster_answers
+from davy.annotation.labelling import labelling
+from davy.annotation.labelling.store import items
+from davy.annotation.project import phase_gates, project_creation, project_file, roster_answers
+from davy.annotation.project.store import members, phases, projects
 from davy.core.errors import UserError
-from davy.serve.i18n import catalogue
-from davy.store import events, items, members, phases, projects, users
+from davy.people.store import users
+from davy.store import events
 from davy.store.columns import new_id
+from davy.web.i18n import catalogue
 from work_project import make_bench
 
 HATE = ("hateful",)

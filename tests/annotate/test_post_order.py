@@ -5,8 +5,8 @@ from itertools import pairwise
 
 import pytest
 
-from davy.annotate.post_order import spread_severe
-from davy.store.items import random_order
+from davy.annotation.labelling.store.items import random_order
+from davy.annotation.project.post_order import spread_severe
 
 
 @pytest.mark.parametrize(

@@ -5,9 +5,10 @@ import json
 import pytest
 from adjudication_case import make
 
-from davy.cli.app import run
+from davy.annotation.settling.store import cases
 from davy.core import Label, Question, Scheme
-from davy.store import cases, open_store
+from davy.shell.app import run
+from davy.store import open_store
 
 HATE = Scheme("rude", 1, (Question("hate", (Label("not hateful"), Label("hateful")), positive="hateful"),))
 NO, YES = {"hate": "not hateful"}, {"hate": "hateful"}

@@ -7,8 +7,9 @@ from dataclasses import replace
 
 import pytest
 
-from davy.annotate import project_file, settings, survey
-from davy.annotate.project_creation import check_plan, create_project
+from davy.annotation.care import survey
+from davy.annotation.project import project_file, settings
+from davy.annotation.project.project_creation import check_plan, create_project
 from davy.core.errors import UserError
 from davy.schemes import load
 

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from davy.annotate import labelling, relabelling
+from davy.annotation.labelling import labelling
+from davy.annotation.project.store import members, phases
 from davy.core import UserError
-from davy.store import members, phases
+from davy.memes import relabelling
 from davy.store.columns import new_id
 from meme_project import HARMLESS, HATEFUL, make_memes
 

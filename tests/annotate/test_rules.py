@@ -7,8 +7,9 @@ from itertools import product
 
 import pytest
 
-from davy.annotate import project_file
-from davy.annotate.rules import (
+from davy.annotation.project import project_file
+from davy.annotation.project.settings import AdjudicationRule
+from davy.annotation.settling.rules import (
     applicable_verdicts,
     check_rules,
     flag_holds,
@@ -17,7 +18,6 @@ from davy.annotate.rules import (
     read_rules,
     settle,
 )
-from davy.annotate.settings import AdjudicationRule
 from davy.core import Annotation, Label, Question, Scheme, UserError, Verdict
 from davy.schemes import load
 

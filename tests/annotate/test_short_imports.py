@@ -7,11 +7,11 @@ from contextlib import contextmanager
 
 import pytest
 
-from davy.annotate.exchange import row_import
-from davy.annotate.exchange.import_checks import ImportPlan
-from davy.annotate.exchange.rows import AnsweredPost
-from davy.annotate.project_scheme import scheme_of
-from davy.store import phases
+from davy.annotation.exchange import row_import
+from davy.annotation.exchange.import_checks import ImportPlan
+from davy.annotation.exchange.rows import AnsweredPost
+from davy.annotation.project.project_scheme import scheme_of
+from davy.annotation.project.store import phases
 from work_project import make_bench
 
 ROWS = [AnsweredPost(f"new-{n}", f"post number {n}", place=f"row {n}") for n in range(400)]

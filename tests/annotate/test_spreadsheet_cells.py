@@ -3,7 +3,7 @@
 import polars as pl
 import pytest
 
-from davy.annotate.exchange.spreadsheet_cells import escape_formula, map_texts, unescape_formula
+from davy.annotation.exchange.spreadsheet_cells import escape_formula, map_texts, unescape_formula
 
 INSIDE = {
     "hi;=1+1;x": "hi;'=1+1;x",

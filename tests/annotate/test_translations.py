@@ -7,8 +7,8 @@ from dataclasses import replace
 import pytest
 
 from davy import schemes
-from davy.annotate import guidelines, project_creation, project_file
-from davy.annotate.project_scheme import scheme_of
+from davy.annotation.project import guidelines, project_creation, project_file
+from davy.annotation.project.project_scheme import scheme_of
 from davy.core import UserError, Wording
 from davy.store import events
 

@@ -6,8 +6,11 @@ from pathlib import Path
 import pytest
 from sqlalchemy import event, text
 
-from davy.annotate import care, labelling
-from davy.store import Store, items, open_store, phases, pipeline
+from davy.annotation.care import care
+from davy.annotation.labelling import labelling
+from davy.annotation.labelling.store import items
+from davy.annotation.project.store import phases
+from davy.store import Store, open_store, pipeline
 from davy.store.columns import new_id
 from work_project import NO, Bench, make_bench
 

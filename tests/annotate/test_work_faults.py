@@ -13,11 +13,12 @@ from pathlib import Path
 import pytest
 from sqlalchemy import event, func, select
 
-from davy.annotate import labelling
+from davy.annotation.labelling import labelling
+from davy.annotation.labelling.store import annotations, items, tallies
+from davy.annotation.labelling.store.tables import annotations as annotation_rows
+from davy.annotation.labelling.store.tables import answers, assignments
 from davy.core import UserError
-from davy.store import Store, annotations, items, open_store, tallies
-from davy.store.annotation_tables import annotations as annotation_rows
-from davy.store.annotation_tables import answers, assignments
+from davy.store import Store, open_store
 from davy.store.columns import new_id
 from work_project import NO, make_bench
 
@@ -48,7 +49,7 @@ def test_a_full_disk_is_said_and_neither_the_answer_nor_its_counts_are_half_writ
 
 CHILD = """
 import sys
-from davy.annotate import labelling
+from davy.annotation.labelling import labelling
 from davy.store import members, open_store, projects
 from davy.store.columns import new_id
 

@@ -4,7 +4,7 @@ import textwrap
 
 import pytest
 
-from davy import suites
+from davy.testing import suites
 
 SMALL = """\
 name: small

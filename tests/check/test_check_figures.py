@@ -5,13 +5,12 @@ import pytest
 from fake_detectors import Rule
 from interval_by_hand import clustered_interval
 
-from davy import suites
-from davy.check import metrics
-from davy.check.fairness import measure_fairness
-from davy.check.run import SuiteRun, run_suite
-from davy.core import Case, Outcome, Suite
 from davy.measure.clusters import clustered_difference
 from davy.measure.intervals import Bootstrap
+from davy.testing import metrics, suites
+from davy.testing.fairness import measure_fairness
+from davy.testing.run import SuiteRun, run_suite
+from davy.testing.suite import Case, Outcome, Suite
 
 
 def angry(text):

@@ -5,12 +5,12 @@ from xml.etree import ElementTree
 import pytest
 from fake_detectors import Rule
 
-from davy.check import changes, gates
-from davy.check.fairness import measure_fairness
-from davy.check.report.junit import junit
-from davy.check.report.summary import summarise
-from davy.check.run import run_suite
 from davy.core import UserError
+from davy.testing import changes, gates
+from davy.testing.fairness import measure_fairness
+from davy.testing.report.junit import junit
+from davy.testing.report.summary import summarise
+from davy.testing.run import run_suite
 
 
 def angry(text):

@@ -4,10 +4,9 @@ import json
 
 import pytest
 
-from davy import suites
-from davy.check import hatemoji
-from davy.cli import console
-from davy.cli.app import run
+from davy.shell import console
+from davy.shell.app import run
+from davy.testing import hatemoji, suites
 
 PAPER = hatemoji.load_published()
 MODELS = range(5)

@@ -7,12 +7,11 @@ import pytest
 from fake_detectors import Rule
 from interval_by_hand import clustered_interval
 
-from davy import suites
-from davy.actions.suite_source import load_suite
-from davy.check import metrics
-from davy.check.run import run_suite
-from davy.cli.app import run
 from davy.core import UserError
+from davy.shell.app import run
+from davy.testing import metrics, suites
+from davy.testing.run import run_suite
+from davy.testing.suite_source import load_suite
 
 ENGLISH = ("functionality", "case_id", "test_case", "label_gold", "target_ident", "ref_case_id", "templ_id")
 MULTILINGUAL = ("mhc_case_id", *ENGLISH[:1], *ENGLISH[2:])

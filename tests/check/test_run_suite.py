@@ -3,9 +3,10 @@
 import pytest
 from fake_detectors import FailsOn, Rule
 
-from davy.check.answer_cache import AnswerCache
-from davy.check.run import run_suite
-from davy.core import Case, Outcome, Suite, UserError
+from davy.core import UserError
+from davy.testing.answer_cache import AnswerCache
+from davy.testing.run import run_suite
+from davy.testing.suite import Case, Outcome, Suite
 
 
 def angry(text):

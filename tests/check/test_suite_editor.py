@@ -6,15 +6,15 @@ from fake_detectors import Rule
 
 import davy
 from davy import schemes
-from davy.check import metrics
-from davy.check.failures import failed_posts
-from davy.check.run import run_suite
 from davy.core import UserError
-from davy.core.suite import Case, Suite
-from davy.lexicons.fill_ins import fill_in
-from davy.suites import load, read
-from davy.suites.labelled_posts import from_posts
-from davy.suites.robustness_tests import robustness
+from davy.testing import metrics
+from davy.testing.failures import failed_posts
+from davy.testing.run import run_suite
+from davy.testing.suite import Case, Suite
+from davy.testing.suites import load, read
+from davy.testing.suites.labelled_posts import from_posts
+from davy.testing.suites.robustness_tests import robustness
+from davy.text.lexicons.fill_ins import fill_in
 from davy.text.swaps import swap
 
 
@@ -163,7 +163,7 @@ def test_cases_that_annotators_disagreed_on_are_counted_apart():
 def test_a_masked_model_suggests_whole_words_with_the_probabilities_of_transformers(tmp_path):
     from transformers import pipeline
 
-    from davy.models.masked_words import suggest_words
+    from davy.detectors.masked_words import suggest_words
     from tiny_encoder import make_tiny_encoder
 
     folder = make_tiny_encoder(tmp_path / "tiny")

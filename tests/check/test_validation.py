@@ -3,9 +3,10 @@
 import polars as pl
 import pytest
 
-from davy import schemes, suites
-from davy.check import validation
+from davy import schemes
 from davy.core import UserError
+from davy.reviews import validation
+from davy.testing import suites
 
 QUESTION = schemes.load("hate").question("hate")
 

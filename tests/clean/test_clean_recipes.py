@@ -5,10 +5,10 @@ import random
 import polars as pl
 import pytest
 
-from davy.clean import recipe as recipes
-from davy.clean.funnel import Funnel, FunnelRow
-from davy.clean.run import clean
 from davy.core.errors import UserError
+from davy.corpus.clean import recipe as recipes
+from davy.corpus.clean.funnel import Funnel, FunnelRow
+from davy.corpus.clean.run import clean
 from davy.files.yaml_objects import shipped_names
 
 MIXED = """

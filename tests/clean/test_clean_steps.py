@@ -5,10 +5,10 @@ import unicodedata
 import polars as pl
 import pytest
 
-from davy.clean import changes, drops
-from davy.clean.recipe import from_list
-from davy.clean.steps import STEPS
-from davy.clean.worker import run_step
+from davy.corpus.clean import changes, drops
+from davy.corpus.clean.recipe import from_list
+from davy.corpus.clean.steps import STEPS
+from davy.corpus.clean.worker import run_step
 from davy.text import post_entities
 from davy.text.normalise import tidy
 

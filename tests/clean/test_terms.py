@@ -3,8 +3,8 @@
 import polars as pl
 import pytest
 
-from davy.lexicons import Lexicon, LexiconEntry
 from davy.text.column_match import ColumnMatcher, fold_series
+from davy.text.lexicons import Lexicon, LexiconEntry
 
 
 @pytest.mark.parametrize(

@@ -5,10 +5,10 @@ import time
 
 import numpy as np
 
-from davy.actions.score import score_file
-from davy.cli.console import ShellReporter
 from davy.core.scorer import Abilities, Scores
 from davy.schemes import load
+from davy.scoring.score_file import score_file
+from davy.shell.console import ShellReporter
 
 
 class Slow:

@@ -10,7 +10,7 @@ import pytest
 from sklearn.metrics import cohen_kappa_score
 from statsmodels.stats.inter_rater import aggregate_raters, fleiss_kappa
 
-from davy.cli.app import run
+from davy.shell.app import run
 
 
 @pytest.fixture

@@ -6,7 +6,7 @@ import pytest
 from PIL import Image
 
 from bad_pictures import HANDLED, PLACE, REFUSED, WITH_TEXT, encoded, meme
-from davy.cli.app import run
+from davy.shell.app import run
 
 TEXTS = {
     "200 lines": "\n".join(f"line {number}" for number in range(200)),

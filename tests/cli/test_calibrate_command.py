@@ -8,14 +8,14 @@ import polars as pl
 import pytest
 from sklearn.metrics import f1_score, recall_score
 
-from davy.actions.calibrate import calibrate
-from davy.actions.scorers import load_scorer
-from davy.cli.app import run
 from davy.core.scheme import Question
 from davy.core.scorer import Abilities, Scores
+from davy.detectors import folder as folders
 from davy.measure.thresholds import choose_threshold
-from davy.models import folder as folders
 from davy.schemes import load as load_scheme
+from davy.scoring.scorers import load_scorer
+from davy.shell.app import run
+from davy.training.calibrate import calibrate
 
 
 @pytest.fixture

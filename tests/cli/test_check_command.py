@@ -7,10 +7,10 @@ import textwrap
 
 import pytest
 
-from davy import suites
-from davy.cli import console
-from davy.cli.app import run
 from davy.core import UserError
+from davy.shell import console
+from davy.shell.app import run
+from davy.testing import suites
 
 SUITE = """\
 name: tiny
@@ -306,7 +306,7 @@ def test_the_shell_s_n_counts_answers_and_names_them_by_model_where_they_differ(
 
 @pytest.mark.parametrize("name", ["python:os:getcwd", "predictions:p.csv"])
 def test_code_and_files_are_never_loaded_by_name_on_a_server(tiny, name):
-    from davy.actions.check import check
+    from davy.testing.check import check
 
     with pytest.raises(UserError, match="There is no model"):
         check(str(tiny), [name])

@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from davy.cli.app import run
+from davy.shell.app import run
 
 
 @pytest.fixture

@@ -5,7 +5,7 @@ import json
 import polars as pl
 import pytest
 
-from davy.cli.app import run
+from davy.shell.app import run
 
 COMMENT = {"author": "Ada", "subreddit": "Tea", "created_utc": 1647432000, "link_id": "t3_x", "parent_id": "t3_x"}
 

@@ -9,7 +9,7 @@ import polars as pl
 import pytest
 from sklearn.metrics import f1_score
 
-from davy.cli.app import run as main
+from davy.shell.app import run as main
 
 LABELS = np.array(["not sexist", "sexist"])
 

@@ -14,7 +14,7 @@ from pathlib import Path
 import polars as pl
 import pytest
 
-from davy.cli.app import run
+from davy.shell.app import run
 
 GOOD = 'id,text\n"1","one"\n"2","two"\n'
 
@@ -116,7 +116,7 @@ def test_bad_input_gets_one_clear_line_exit_2_and_no_output(here, capfd, name, m
 
 def test_reading_a_2_gb_line_holds_only_a_little_of_it(here):
     huge_line(here / "a.jsonl")
-    code = "import sys; from davy.cli.app import run; sys.exit(run(['convert', 'a.jsonl', '--out', 'b.csv']))"
+    code = "import sys; from davy.shell.app import run; sys.exit(run(['convert', 'a.jsonl', '--out', 'b.csv']))"
     limit = lambda: resource.setrlimit(resource.RLIMIT_DATA, (1024**3, 1024**3))  # noqa: E731
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, preexec_fn=limit, check=False)
     assert done.returncode == 2, done.stderr
@@ -173,7 +173,7 @@ def test_a_full_disk_is_one_line_and_leaves_nothing(here, capfd):
     (here / "big.jsonl").write_text(rows)
     code = (
         "import resource, signal, sys; signal.signal(signal.SIGXFSZ, signal.SIG_IGN);"
-        "from davy.cli.app import run; import davy.files.tables;"
+        "from davy.shell.app import run; import davy.files.tables;"
         "resource.setrlimit(resource.RLIMIT_FSIZE, (500_000, 500_000));"
         "sys.exit(run(['convert', 'big.jsonl', '--out', 'out.csv']))"
     )

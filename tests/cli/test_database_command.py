@@ -8,8 +8,10 @@ import os
 
 import pytest
 
-from davy.cli.app import run
-from davy.store import events, invitations, jobs, keys, open_store, schema_versions, users
+from davy.jobs import store as jobs
+from davy.people.store import invitations, keys, users
+from davy.shell.app import run
+from davy.store import events, open_store, schema_versions
 
 
 @pytest.fixture
@@ -117,7 +119,7 @@ def test_an_account_is_disabled_enabled_and_given_a_role(made, database_url):
 
 
 def test_a_password_comes_from_standard_input_and_is_never_shown(made, database_url):
-    from davy.store.passwords import check_password
+    from davy.people.passwords import check_password
 
     code, out, err = made("user", "password", "ada", stdin="correct horse 7\n")
     assert code == 0

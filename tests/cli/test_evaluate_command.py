@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from davy.cli.app import run
+from davy.shell.app import run
 
 ROWS = """id,text,hate.gold,split
 1,you grumblefop,hateful,dev
@@ -168,10 +168,10 @@ def test_predictions_for_other_posts_are_refused(folder, capsys):
 def test_a_model_that_answers_nothing_of_the_scheme_is_named_before_any_other_reads_the_posts(
     folder, capsys, monkeypatch
 ):
-    from davy.actions import evaluate
+    from davy.evaluation import evaluate_detectors
 
     read = []
-    monkeypatch.setattr(evaluate, "score_posts", lambda _, scorer, *__: read.append(scorer.name))
+    monkeypatch.setattr(evaluate_detectors, "score_posts", lambda _, scorer, *__: read.append(scorer.name))
     said = refused(capsys, "posts.csv", "--split", "dev", "-m", "keywords:words.txt", "-m", "majority@edos")
     assert "majority@edos answers sexist" in said
     assert read == []

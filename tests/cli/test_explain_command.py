@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from davy.cli.app import run
+from davy.shell.app import run
 
 POSTS = """id,text,lang,rationale.gold,hate.gold
 1,you grumblefop of a lamp,en,4-14,hateful

@@ -5,7 +5,7 @@ import json
 import polars as pl
 import pytest
 
-from davy.cli.app import run
+from davy.shell.app import run
 from tiny_encoder import make_tiny_classifier
 
 LABELS = ["joy", "anger", "fear", "spite", "calm"]

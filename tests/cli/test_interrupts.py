@@ -46,7 +46,7 @@ def wait_for(process, line):
 def test_a_library_that_does_not_come_back_does_not_keep_the_user_waiting():
     code = (
         "import hashlib, sys\n"
-        "from davy.cli.console import ShellReporter\n"
+        "from davy.shell.console import ShellReporter\n"
         "with ShellReporter() as reporter:\n"
         "    reporter.keep('three posts, in out.parts')\n"
         "    print('begun', file=sys.stderr)\n"

@@ -5,8 +5,8 @@ import json
 import pytest
 from PIL import Image
 
-from davy.cli.app import run
-from davy.core.meme_layout import caption, stack
+from davy.memes.meme_layout import caption, stack
+from davy.shell.app import run
 
 
 @pytest.fixture

@@ -8,8 +8,8 @@ import pytest
 from typer.testing import CliRunner
 
 from davy import schemes
-from davy.cli.app import app
-from davy.models.baselines import Majority
+from davy.detectors.baselines import Majority
+from davy.shell.app import app
 from davy.store import open_store
 
 

@@ -3,7 +3,7 @@
 import polars as pl
 import pytest
 
-from davy.cli.app import run
+from davy.shell.app import run
 
 
 @pytest.fixture

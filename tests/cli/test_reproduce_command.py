@@ -5,7 +5,7 @@ import shutil
 
 import pytest
 
-from davy.cli.app import run
+from davy.shell.app import run
 from tiny_encoder import make_tiny_encoder
 
 VECTORS = {
@@ -88,7 +88,7 @@ def test_another_detector_can_be_added_as_a_row(folder, capsys):
 
 def test_a_model_folder_stands_for_a_transformer_row(folder, capsys):
     from davy import schemes
-    from davy.models.baselines import Majority
+    from davy.detectors.baselines import Majority
 
     Majority(schemes.load("gmhp7k").questions).save(folder / "tuned")
     assert run(["reproduce", "gmhp7k", "--data", "gmhp7k", "--encoder", "GBERT-base=tuned", "--json"]) == 0

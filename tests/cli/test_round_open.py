@@ -4,9 +4,13 @@ import json
 
 import pytest
 
-from davy.annotate import project_creation, project_file
-from davy.cli.app import run
-from davy.store import detectors, members, open_store, rounds, users
+from davy.annotation.project import project_creation, project_file
+from davy.annotation.project.store import members
+from davy.detectors import store as detectors
+from davy.people.store import users
+from davy.rounds.store import rounds
+from davy.shell.app import run
+from davy.store import open_store
 
 
 @pytest.fixture

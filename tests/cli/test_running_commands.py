@@ -6,7 +6,7 @@ import subprocess
 import sys
 import time
 
-from davy.cli.app import run
+from davy.shell.app import run
 
 
 def test_a_usage_error_is_one_line_and_exit_2(capsys):

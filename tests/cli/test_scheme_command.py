@@ -5,9 +5,9 @@ import json
 import pytest
 
 from davy import schemes
-from davy.cli import console
-from davy.cli.app import run
-from davy.lexicons.read import load as load_lexicon
+from davy.shell import console
+from davy.shell.app import run
+from davy.text.lexicons.read import load as load_lexicon
 from davy.text.mask import mask
 
 ORPHAN = """\

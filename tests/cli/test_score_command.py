@@ -10,8 +10,8 @@ import time
 import polars as pl
 import pytest
 
-from davy.cli.app import run
 from davy.files import tables
+from davy.shell.app import run
 
 ROWS = 'id,tweet,label\n7,hello there,0\n8,"you GRUMBLEFOP, you",1\n9,,0\n10,hello there,1\n'
 
@@ -206,7 +206,7 @@ def test_a_resumed_run_ends_as_an_uninterrupted_one_does(folder, capsys):
     command = ["score", "many.parquet", "--model", "keywords:words.txt"]
     assert run([*command, "--out", "whole.parquet"]) == 0
     whole = pl.read_parquet("whole.parquet")
-    from davy.models.load import load
+    from davy.detectors.load import load
 
     scorer = load("keywords:words.txt")
     state = {

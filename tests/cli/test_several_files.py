@@ -5,8 +5,8 @@ import json
 import polars as pl
 import pytest
 
-from davy.actions.scorers import load_scorer
-from davy.cli.app import run
+from davy.scoring.scorers import load_scorer
+from davy.shell.app import run
 
 WORDS = ("grumblefop", "lovely")
 

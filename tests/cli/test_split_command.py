@@ -5,7 +5,7 @@ import json
 import polars as pl
 import pytest
 
-from davy.cli.app import run
+from davy.shell.app import run
 
 
 @pytest.fixture

@@ -5,9 +5,9 @@ import json
 import polars as pl
 import pytest
 
-from davy import suites
-from davy.cli import console
-from davy.cli.app import run
+from davy.shell import console
+from davy.shell.app import run
+from davy.testing import suites
 
 MINE = """\
 # My suite; this comment stays.

@@ -7,8 +7,9 @@ import json
 
 import pytest
 
-from davy.cli.app import run
-from davy.store import open_store, users
+from davy.people.store import users
+from davy.shell.app import run
+from davy.store import open_store
 
 
 @pytest.fixture
@@ -62,7 +63,7 @@ def test_an_account_is_deleted_once_and_never_without_being_asked(davy, tmp_path
 
 
 def test_an_account_is_made_without_a_browser_and_signs_in(davy, database, monkeypatch, capsys):
-    from davy.store.passwords import check_password
+    from davy.people.passwords import check_password
 
     monkeypatch.setattr("sys.stdin", io.StringIO("a long enough pass phrase\n"))
     assert run(["user", "create", "mo@example.org", "--name", "Mo", "--role", "admin"]) == 0

@@ -9,9 +9,9 @@ import pytest
 import typer
 from typer.testing import CliRunner
 
-from davy.actions.reporter import Reporter
-from davy.cli.verb_command import Run, verb_command
 from davy.core.options import Option, Options, arguments_of, options_of
+from davy.core.reporter import Reporter
+from davy.shell.verb_command import Run, verb_command
 
 
 def read_pairs(given: Sequence[str]) -> dict[str, str]:

@@ -8,8 +8,8 @@ import polars as pl
 import pytest
 
 from davy import schemes
-from davy.collect import corpora
 from davy.core import POST_COLUMNS, UserError, Verdict
+from davy.corpus.collect import corpora
 from davy.files import tables
 
 SAMPLES = Path(__file__).parent / "samples"

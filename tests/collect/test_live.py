@@ -10,14 +10,14 @@ import polars as pl
 import pytest
 from websockets.sync.server import serve
 
-from davy.collect import gather
-from davy.collect.live import bluesky, mastodon, reddit, x
-from davy.collect.live.listener import Listener, ListenLimits
-from davy.collect.live.web import WebClient
-from davy.collect.records import AccountHasher
-from davy.collect.rule import FilterRule
-from davy.collect.strategies import Strategy
 from davy.core.errors import UserError
+from davy.corpus.collect import gather
+from davy.corpus.collect.live import bluesky, mastodon, reddit, x
+from davy.corpus.collect.live.listener import Listener, ListenLimits
+from davy.corpus.collect.live.web import WebClient
+from davy.corpus.collect.records import AccountHasher
+from davy.corpus.collect.rule import FilterRule
+from davy.corpus.collect.strategies import Strategy
 
 
 class Recorded(ThreadingHTTPServer):

@@ -9,12 +9,12 @@ import polars as pl
 import pytest
 import zstandard
 
-from davy.collect import gather
-from davy.collect.platforms import reader, records_of, scrub
-from davy.collect.records import AccountHasher, records_frame, records_to_posts
-from davy.collect.rule import FilterRule
-from davy.collect.strategies import Strategy
 from davy.core.errors import UserError
+from davy.corpus.collect import gather
+from davy.corpus.collect.platforms import reader, records_of, scrub
+from davy.corpus.collect.records import AccountHasher, records_frame, records_to_posts
+from davy.corpus.collect.rule import FilterRule
+from davy.corpus.collect.strategies import Strategy
 from davy.files import json_stream
 
 EVERYTHING = Strategy("everything", "search")
@@ -323,7 +323,7 @@ def test_half_a_surrogate_pair_does_not_stop_an_archive(tmp_path):
 
 
 def test_a_span_of_days_is_said_as_it_was_given():
-    from davy.collect.strategies import parse_span
+    from davy.corpus.collect.strategies import parse_span
 
     since, until = parse_span("2022-03-16", "2022-03-18", "here")
     way = Strategy("t", "trend", since=since, until=until)
@@ -398,7 +398,7 @@ def car_file(path, *texts):
 
 
 def test_a_bluesky_accounts_own_export_is_read(tmp_path):
-    from davy.collect.platforms import bluesky
+    from davy.corpus.collect.platforms import bluesky
 
     archive = car_file(tmp_path / "repo.car", "hello tea", "second")
     _, posts = collected([archive], tmp_path / "out.parquet", platform="bluesky")
@@ -411,7 +411,7 @@ def test_a_bluesky_accounts_own_export_is_read(tmp_path):
 
 
 def test_a_bluesky_export_that_nests_too_deep_is_refused(tmp_path):
-    from davy.collect.platforms.car import read_car
+    from davy.corpus.collect.platforms.car import read_car
 
     archive = car_file(tmp_path / "repo.car", "hello tea")
     deep = b"\x81" * 200_000 + b"\x01"

@@ -3,9 +3,9 @@
 import polars as pl
 import pytest
 
-from davy.collect.rule import FilterRule
-from davy.collect.rule_parse import AllNode, AnyNode, NotNode, OperatorNode, WordsNode, parse
 from davy.core.errors import UserError
+from davy.corpus.collect.rule import FilterRule
+from davy.corpus.collect.rule_parse import AllNode, AnyNode, NotNode, OperatorNode, WordsNode, parse
 
 # The rule that GMHP7k prints, with made-up words in place of its own.
 PRINTED = """(grumblefop OR flimmel OR Schnurz

@@ -6,12 +6,17 @@ from datetime import UTC, datetime
 import polars as pl
 import pytest
 
-from davy.annotate import labelling, phase_gates
-from davy.cli.app import run
-from davy.collect import withdrawal
-from davy.collect.platforms import bluesky
+from davy.annotation.labelling import labelling
+from davy.annotation.labelling.store import annotations, tallies
+from davy.annotation.project import phase_gates
+from davy.annotation.project.store import phases, posts, withdrawals
+from davy.annotation.settling.store import verdicts
 from davy.core import Annotation, Guideline, Label, Post, Question, Scheme, UserError, Verdict, Wording
-from davy.store import annotations, events, open_store, phases, posts, schemes, tallies, verdicts, withdrawals
+from davy.corpus.collect import withdrawal
+from davy.corpus.collect.platforms import bluesky
+from davy.schemes.store import schemes
+from davy.shell.app import run
+from davy.store import events, open_store
 from post_rows import add_post
 from work_project import make_bench
 

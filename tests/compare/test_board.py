@@ -12,12 +12,12 @@ import pytest
 from scipy import stats
 from sklearn import metrics as reference
 
-from davy.compare.board import rank_matrix, rank_systems
-from davy.compare.ladder import ladder
-from davy.compare.prediction_matrix import NONE, PredictionMatrix, pack_predictions
-from davy.compare.summary import summarise_scores
-from davy.compare.tasks import Task
+from davy.challenges.ladder import ladder
 from davy.core import UserError
+from davy.evaluation.board import rank_matrix, rank_systems
+from davy.evaluation.prediction_matrix import NONE, PredictionMatrix, pack_predictions
+from davy.evaluation.summary import summarise_scores
+from davy.evaluation.tasks import Task
 from davy.measure.paired_tests import holm
 
 LABELS = ("threats", "derogation", "animosity", "discussion")

@@ -5,10 +5,10 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from challenge_case import CHALLENGE, START, make, write_files
-from davy.actions.challenge_creation import create_challenge
-from davy.compare.challenges.challenge_file import parse_moment, parse_plan, read_plan
+from davy.challenges.challenge_creation import create_challenge
+from davy.challenges.challenge_file import parse_moment, parse_plan, read_plan
+from davy.challenges.store import challenges
 from davy.core import UserError
-from davy.store import challenges
 
 
 def parse(text: str):

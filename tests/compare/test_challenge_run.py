@@ -9,27 +9,21 @@ import pytest
 from sklearn.metrics import f1_score
 
 from challenge_case import START, SURVEY, add_team, answers, make, request, rows, write_csv
-from davy.actions import challenge as action
-from davy.actions.challenge_baselines import BaselineFile, add_baselines
-from davy.actions.challenge_kit import entry_lines, write_kit
-from davy.cli.app import run
-from davy.compare.challenges.board_table import board_csv
-from davy.compare.challenges.submission_file import SubmissionRefused
-from davy.compare.challenges.team_names import name_key
+from davy.annotation.project.store import withdrawals
+from davy.challenges import run_challenge as action
+from davy.challenges.board_table import board_csv
+from davy.challenges.challenge_baselines import BaselineFile, add_baselines
+from davy.challenges.challenge_kit import entry_lines, write_kit
+from davy.challenges.store import challenges, submissions, teams
+from davy.challenges.submission_file import SubmissionRefused
+from davy.challenges.team_names import name_key
 from davy.core import UserError
 from davy.jobs import kinds
+from davy.jobs import store as jobs
 from davy.jobs.worker import JobWorker
-from davy.store import (
-    challenges,
-    events,
-    jobs,
-    open_store,
-    personal_data,
-    submissions,
-    teams,
-    users,
-    withdrawals,
-)
+from davy.people.store import personal_data, users
+from davy.shell.app import run
+from davy.store import events, open_store
 
 CHALLENGE_JOBS = {kind: kinds.QUICK[kind] for kind in (kinds.SCORE_SUBMISSION, kinds.RANK_BOARD)}
 
@@ -181,7 +175,7 @@ def test_nobody_is_in_two_teams_nor_in_one_without_the_rules_nor_an_organiser_in
 def test_a_job_that_fails_says_so_without_a_label_does_not_count_and_can_run_again(
     store, challenge, tmp_path, monkeypatch
 ):
-    import davy.compare.board as board
+    import davy.evaluation.board as board
 
     team, captain = add_team(store, "Lamplighters")
 

@@ -10,10 +10,10 @@ import pytest
 from scipy import stats
 from sklearn import metrics as reference
 
-from davy.compare.error_analysis import analyse_errors, error_pairs, spearman
-from davy.compare.prediction_matrix import NONE, PredictionMatrix
-from davy.compare.tasks import Task
 from davy.core import UserError
+from davy.evaluation.error_analysis import analyse_errors, error_pairs, spearman
+from davy.evaluation.prediction_matrix import NONE, PredictionMatrix
+from davy.evaluation.tasks import Task
 
 TASK = Task("A", "sexist", ("not sexist", "sexist"), positive="sexist")
 GOLD = [1, 1, 1, 1, 0, 0]

@@ -6,15 +6,15 @@ import pytest
 from sklearn import metrics as reference
 
 from davy import schemes
-from davy.actions.settled import answer_columns
-from davy.compare.evaluate import evaluate
-from davy.compare.gold import settled_answers
-from davy.compare.metrics import NO_ANSWER, confusion_with_gaps, macro_averages, macro_precision, macro_recall
-from davy.compare.page import page
-from davy.compare.predictions import Predictions, align_predictions, read_predictions
-from davy.compare.results import figures_table, overall_table, record
 from davy.core import UserError
 from davy.core.gold import gold_columns
+from davy.corpus.gold import settled_answers
+from davy.corpus.gold_columns import answer_columns
+from davy.evaluation.evaluate import evaluate
+from davy.evaluation.metrics import NO_ANSWER, confusion_with_gaps, macro_averages, macro_precision, macro_recall
+from davy.evaluation.page import page
+from davy.evaluation.predictions import Predictions, align_predictions, read_predictions
+from davy.evaluation.results import figures_table, overall_table, record
 from davy.files.data_hash import data_hash
 from davy.measure.intervals import Bootstrap
 from davy.measure.paired_tests import holm

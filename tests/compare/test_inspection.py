@@ -8,15 +8,18 @@ import polars as pl
 import pytest
 
 import challenge_case
-from davy.actions import challenge
-from davy.actions.inspect import correct_gold, summarise_inspection, write_challenge_queue
-from davy.annotate import labelling
-from davy.cli.app import run
-from davy.compare.inspection import InspectedItem, MissedItem
-from davy.compare.inspection import summarise_inspection as summarise
+from davy.annotation.labelling import labelling
+from davy.annotation.project.store import members, phases, projects
+from davy.challenges import run_challenge
+from davy.challenges.store import challenges
 from davy.core import UserError
+from davy.people.store import users
+from davy.reviews.inspect import correct_gold, summarise_inspection, write_challenge_queue
+from davy.reviews.inspection import InspectedItem, MissedItem
+from davy.reviews.inspection import summarise_inspection as summarise
 from davy.schemes import load
-from davy.store import challenges, members, open_store, phases, projects, users
+from davy.shell.app import run
+from davy.store import open_store
 from davy.store.columns import new_id
 
 SEXIST, NOT = "sexist", "not sexist"
@@ -102,10 +105,10 @@ def test_the_queue_of_a_challenge_holds_what_its_best_systems_all_miss(store, tm
         team, captain = challenge_case.add_team(store, name)
         path = challenge_case.write_csv(tmp_path / "p.csv", challenge_case.answers("test", "A", wrong))
         asked = challenge_case.request(team, captain, survey=challenge_case.SURVEY)
-        challenge.score_submission(store, challenge.take_submission(store, path, asked).id)
+        run_challenge.score_submission(store, run_challenge.take_submission(store, path, asked).id)
     with store.read() as db:
         phase = challenges.get(db, "mill-valley").phases[1]
-    challenge.rank_board(store, phase.id, "A")
+    run_challenge.rank_board(store, phase.id, "A")
     options = {"top": 10, "most": 100, "seed": 0}
     items = write_challenge_queue(store, "mill-valley", "test", "A", tmp_path / "queue", **options)
     assert {item.id for item in items} == {"test-0", "test-1", "test-2", "test-3"}

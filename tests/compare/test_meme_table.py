@@ -5,14 +5,22 @@ import json
 import numpy as np
 import pytest
 
-from davy.actions.meme_data import load_memes
-from davy.actions.reproduce_memes import fuse_logits, read_results, reproduce_memes
-from davy.cli.app import run
-from davy.compare.papers.memes import HEADINGS, ROWS, MeasuredMemes, MemeRun, mean_draws, mean_figure, table_1
-from davy.compare.papers.paper_table import page, record
-from davy.compare.papers.published import load_published
 from davy.core.errors import UserError
+from davy.evaluation.reproduce.memes_table import (
+    HEADINGS,
+    ROWS,
+    MeasuredMemes,
+    MemeRun,
+    mean_draws,
+    mean_figure,
+    table_1,
+)
+from davy.evaluation.reproduce.paper_table import page, record
+from davy.evaluation.reproduce.published import load_published
 from davy.measure.intervals import Bootstrap
+from davy.memes.meme_data import load_memes
+from davy.memes.reproduce import fuse_logits, read_results, reproduce_memes
+from davy.shell.app import run
 
 FEW = Bootstrap(200)
 
@@ -41,7 +49,7 @@ def test_the_papers_figures_and_rows_are_those_of_table_1():
     assert paper.figure("MMBT-Region", "validation", "accuracy") == 0.6475
     assert [row for rows in HEADINGS.values() for row in rows] == list(ROWS)
     assert [len(rows) for rows in HEADINGS.values()] == [3, 6, 2]
-    networks = pytest.importorskip("davy.models.meme_networks")
+    networks = pytest.importorskip("davy.detectors.meme_networks")
     assert networks.ROWS == ROWS
 
 

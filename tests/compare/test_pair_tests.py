@@ -8,11 +8,11 @@ from sklearn import metrics as reference
 from statsmodels.stats.contingency_tables import mcnemar as statsmodels_mcnemar
 from statsmodels.stats.multitest import multipletests
 
-from davy.compare.board import rank_matrix
-from davy.compare.pair_tests import choose_pairs, compare_pairs, pairs_table
-from davy.compare.prediction_matrix import PredictionMatrix
-from davy.compare.tasks import Task
 from davy.core import UserError
+from davy.evaluation.board import rank_matrix
+from davy.evaluation.pair_tests import choose_pairs, compare_pairs, pairs_table
+from davy.evaluation.prediction_matrix import PredictionMatrix
+from davy.evaluation.tasks import Task
 from davy.measure.intervals import Bootstrap
 
 TASK = Task("A", "sexist", ("not sexist", "sexist"), positive="sexist")

@@ -6,15 +6,15 @@ import pytest
 from sklearn import metrics as reference
 
 from davy import schemes
-from davy.compare.gold import Gold
-from davy.compare.papers import edos, gmhp7k
-from davy.compare.papers.paper_table import NotRun, page, reasons, record, tables, whole_table
-from davy.compare.papers.published import load_published
 from davy.core import UserError
+from davy.corpus.gold import Gold
+from davy.detectors.load import load
+from davy.detectors.tfidf import Tfidf
+from davy.evaluation.reproduce import edos, gmhp7k
+from davy.evaluation.reproduce.paper_table import NotRun, page, reasons, record, tables, whole_table
+from davy.evaluation.reproduce.published import load_published
 from davy.measure.intervals import Bootstrap
-from davy.models.load import load
-from davy.models.tfidf import Tfidf
-from davy.score.batch import ScoreSettings, added_columns, score_frames
+from davy.scoring.batch import ScoreSettings, added_columns, score_frames
 
 PRECISION = ("0.92", "0.64", "0.78", "0.97", "0.50", "0.74")
 EDOS = schemes.load("edos")

@@ -6,7 +6,7 @@ from xml.etree import ElementTree
 
 import numpy as np
 
-from davy.compare.pictures import MethodEntry, confusion_svg, method_counts_svg, method_figures_svg
+from davy.evaluation.pictures import MethodEntry, confusion_svg, method_counts_svg, method_figures_svg
 
 ENTRIES = [
     MethodEntry("a", {"architecture": ["transformer", "ensemble"]}, {"A": 0.85, "B": 0.6}),

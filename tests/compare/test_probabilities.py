@@ -9,9 +9,9 @@ from sklearn.calibration import calibration_curve
 from sklearn.metrics import brier_score_loss, precision_recall_curve
 
 import davy
-from davy.cli.app import run
 from davy.core import Label, Question
 from davy.core.scorer import PLAIN, Scores
+from davy.shell.app import run
 
 HATE = Question("hate", (Label("not hateful"), Label("hateful")), positive="hateful")
 MOOD = Question("mood", tuple(Label(name) for name in ("joy", "anger", "fear")))

@@ -5,12 +5,12 @@ import zipfile
 import pytest
 
 from challenge_case import answers, write_csv, write_jsonl
-from davy.actions.challenge import LIMITS
-from davy.actions.file_checks import check_contents
-from davy.compare.challenges.submission_file import SubmissionRefused, check_predictions
-from davy.compare.challenges.team_names import name_key
+from davy.challenges.challenge import ChallengeTask
+from davy.challenges.run_challenge import LIMITS
+from davy.challenges.submission_file import SubmissionRefused, check_predictions
+from davy.challenges.team_names import name_key
 from davy.core import UserError
-from davy.core.challenge import ChallengeTask
+from davy.files.file_safety import check_contents
 
 TASK = ChallengeTask("A", "Complaint", "complaint", ("no", "yes"), positive="yes")
 SCORES = ChallengeTask("A", "Complaint", "complaint", ("no", "yes"), metric="auroc", kind="score", positive="yes")

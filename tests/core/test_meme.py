@@ -16,7 +16,7 @@ from davy.core.meme import (
     hateful_kind,
     meme_kind,
 )
-from davy.split import plan
+from davy.corpus.split import plan
 
 
 @pytest.mark.parametrize(

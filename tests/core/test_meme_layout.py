@@ -5,7 +5,7 @@ import json
 import pytest
 
 from davy.core import UserError
-from davy.core.meme_layout import MAX_SIDE, MemeLayout, PlacedImage, TextBox, caption, stack
+from davy.memes.meme_layout import MAX_SIDE, MemeLayout, PlacedImage, TextBox, caption, stack
 
 
 def test_a_layout_comes_back_from_json_as_it_was():

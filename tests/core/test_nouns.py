@@ -5,21 +5,9 @@ from datetime import UTC, datetime
 
 import pytest
 
-from davy.core import (
-    BASES,
-    FLAGS,
-    POST_COLUMNS,
-    Annotation,
-    Case,
-    Metric,
-    Outcome,
-    Post,
-    Report,
-    Suite,
-    UserError,
-    Verdict,
-)
+from davy.core import BASES, FLAGS, POST_COLUMNS, Annotation, Metric, Post, Report, UserError, Verdict
 from davy.core.errors import nearest
+from davy.testing.suite import Case, Outcome, Suite
 
 NOW = datetime(2024, 5, 1, tzinfo=UTC)
 

@@ -11,12 +11,12 @@ from sklearn.metrics import mutual_info_score
 
 from davy import schemes
 from davy.core.errors import UserError
-from davy.describe import counts, documents, word_counts
-from davy.describe.cloud import cloud
-from davy.describe.describe import describe
-from davy.describe.npmi import npmi, pmi
-from davy.describe.page import clouds, label_table, page
-from davy.describe.topic_words import binomial_tail, topic_words
+from davy.corpus.describe import counts, documents, word_counts
+from davy.corpus.describe.cloud import cloud
+from davy.corpus.describe.describe import describe
+from davy.corpus.describe.npmi import npmi, pmi
+from davy.corpus.describe.page import clouds, label_table, page
+from davy.corpus.describe.topic_words import binomial_tail, topic_words
 
 # Eight posts, worked out by hand: "butter" is in 4, "brot" in 3, both in 2; four are in class A.
 TEXTS = [
@@ -140,7 +140,7 @@ def test_labels_given_out_at_random_raise_no_warning():
 
 
 def test_a_cloud_masks_words_sizes_them_by_weight_and_lets_none_touch():
-    from davy import lexicons
+    from davy.text import lexicons
 
     hurtful = next(e.term for e in lexicons.load("en") if e.kind == "slur" and e.term.isalpha())
     made = cloud([(hurtful, 0.9), *((f"word{chr(97 + i // 26)}{chr(97 + i % 26)}", 0.8 - i / 200) for i in range(80))])

@@ -10,9 +10,9 @@ import polars as pl
 import pytest
 from PIL import Image
 
-from davy.actions.describe import describe, write_description
-from davy.cli.app import run
-from davy.describe.memes import describe_memes, top_words
+from davy.corpus.describe.describe_corpus import describe, write_description
+from davy.corpus.describe.memes import describe_memes, top_words
+from davy.shell.app import run
 from drawn_memes import draw
 
 KINDS = ("multimodal hate", "unimodal hate", "benign image", "benign text", "random non-hateful")
@@ -98,7 +98,7 @@ def test_without_pictures_the_report_says_what_to_give(corpus, capsys):
 
 def test_without_kinds_classes_are_the_answers_and_without_the_extra_one_line_says_so(corpus, monkeypatch, capsys):
     from davy.core.errors import UserError
-    from davy.models import object_boxes
+    from davy.detectors import object_boxes
 
     def missing():
         raise UserError("Finding objects needs an extra: pip install 'davy[memes]'.")

@@ -11,9 +11,9 @@ import psutil
 import pytest
 from ray_nodes import two_nodes
 
-from davy.actions.clean_shards import clean_shards
-from davy.actions.posts import PostSource
-from davy.actions.score_shards import score_shards
+from davy.corpus.clean.clean_shards import clean_shards
+from davy.corpus.post_source import PostSource
+from davy.scoring.score_shards import score_shards
 
 pytestmark = pytest.mark.slow
 

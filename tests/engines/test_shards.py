@@ -6,15 +6,15 @@ from pathlib import Path
 import polars as pl
 import pytest
 
-from davy.actions.clean import clean_file
-from davy.actions.clean_shards import clean_shards
-from davy.actions.posts import PostSource
-from davy.actions.score import score_file
-from davy.actions.score_shards import MANIFEST, score_shards
-from davy.cli.app import run
 from davy.core.errors import UserError
+from davy.corpus.clean.clean import clean_file
+from davy.corpus.clean.clean_shards import clean_shards
+from davy.corpus.post_source import PostSource
+from davy.engines.shards import hide_password, subfolder
 from davy.engines.unit_work import result_of
-from davy.files.shards import hide_password, subfolder
+from davy.scoring.score_file import score_file
+from davy.scoring.score_shards import MANIFEST, score_shards
+from davy.shell.app import run
 
 
 @pytest.fixture

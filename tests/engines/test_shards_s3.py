@@ -11,8 +11,8 @@ import boto3
 import polars as pl
 import pytest
 
-from davy.cli.app import run
-from davy.files.shards import open_folder, open_shards, read_slice, slices
+from davy.engines.shards import open_folder, open_shards, read_slice, slices
+from davy.shell.app import run
 
 
 @pytest.fixture(scope="module")

@@ -5,9 +5,9 @@ import json
 import polars as pl
 import pytest
 
-from davy.cli.app import run
 from davy.files import tables
 from davy.files.data_hash import data_hash, rows_hash
+from davy.shell.app import run
 
 POSTS = pl.DataFrame(
     {

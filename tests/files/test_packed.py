@@ -11,7 +11,7 @@ import zstandard
 
 from davy.core import UserError
 from davy.files import json_stream, tables
-from davy.files.packed import FAULTS, open_compressed, open_packed
+from davy.files.compression import FAULTS, open_compressed, open_packed
 
 LINES = b"".join(json.dumps({"id": str(i), "text": f"text {i} " * 9}).encode() + b"\n" for i in range(5_000))
 

@@ -7,12 +7,12 @@ import polars as pl
 import pytest
 
 import davy
-from davy.collect import strategies
-from davy.collect.earlier_corpora import choose_posts
 from davy.core import UserError
-from davy.describe.documents import read_about
+from davy.corpus.collect import strategies
+from davy.corpus.collect.earlier_corpora import choose_posts
+from davy.corpus.describe.documents import read_about
 from davy.files.yaml_nodes import Problems, load_values, parse_node, plain_values, top_value
-from davy.train.config import load_config, with_changes
+from davy.training.config import load_config, with_changes
 
 
 def test_only_true_and_false_and_numbers_are_no_words():
@@ -96,7 +96,7 @@ def test_one_module_reads_yaml():
     found = {
         path.relative_to(source).as_posix() for path in source.rglob("*.py") if reads.search(path.read_text("utf-8"))
     }
-    assert found == {"files/yaml_nodes.py", "suites/template_editor.py"}
+    assert found == {"files/yaml_nodes.py", "testing/suites/template_editor.py"}
 
 
 def test_a_value_at_the_top_is_found_without_reading_what_stands_below(tmp_path):

@@ -11,11 +11,11 @@ import pytest
 from PIL import Image
 
 from davy.core import UserError
-from davy.core.meme_layout import MemeLayout, PlacedImage, TextBox, caption, stack
-from davy.image.emoji_artwork import drawing_names, emoji_drawing
-from davy.image.meme_render import MemeRenderer, render_png, render_svg
-from davy.image.meme_text import SMALLEST, fit_text, text_width
 from davy.image.picture import read_picture
+from davy.memes.emoji_artwork import drawing_names, emoji_drawing
+from davy.memes.meme_layout import MemeLayout, PlacedImage, TextBox, caption, stack
+from davy.memes.meme_render import MemeRenderer, render_png, render_svg
+from davy.memes.meme_text import SMALLEST, fit_text, text_width
 
 SVG = "{http://www.w3.org/2000/svg}"
 
@@ -118,7 +118,7 @@ def test_a_layout_can_not_bring_markup_into_the_svg():
 def test_the_png_is_the_svg_drawn_by_resvg_within_a_few_grey_levels():
     import resvg_py
 
-    from davy.image.emoji_artwork import ARTWORK
+    from davy.memes.emoji_artwork import ARTWORK
 
     rng = np.random.default_rng(1)
     shades = np.repeat(np.repeat(rng.integers(0, 255, (6, 8, 3), dtype=np.uint8), 50, 0), 50, 1)
@@ -181,8 +181,8 @@ def test_a_missing_picture_is_named():
 def test_no_font_of_the_machine_is_needed():
     code = (
         "import os; os.environ['FONTCONFIG_FILE'] = '/nonexistent'\n"
-        "from davy.core.meme_layout import MemeLayout, TextBox\n"
-        "from davy.image.meme_render import render_png\n"
+        "from davy.memes.meme_layout import MemeLayout, TextBox\n"
+        "from davy.memes.meme_render import render_png\n"
         "import hashlib\n"
         "layout = MemeLayout(200, 80, (), (TextBox('Grüße 😀', 0, 0, 200, 80),))\n"
         "print(hashlib.sha256(render_png(layout, None)).hexdigest())\n"

@@ -7,9 +7,9 @@ from pathlib import Path
 from PIL import Image
 
 import davy
-from davy.cli.app import run
 from davy.image.ocr import OcrLine, read_lines, reader, text_of
 from davy.image.picture import read_picture
+from davy.shell.app import run
 
 DEMO = Path(davy.__file__).parent / "serve" / "demo"
 

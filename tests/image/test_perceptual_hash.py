@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 from PIL import Image, ImageDraw
 
-from davy.core.meme_layout import caption, stack
-from davy.image.meme_render import render_png
 from davy.image.ocr import OcrLine
 from davy.image.perceptual_hash import MIN_QUALITY, NEAR, distance, groups_of, near_pairs, pdq, without_text
 from davy.image.picture import read_picture
+from davy.memes.meme_layout import caption, stack
+from davy.memes.meme_render import render_png
 
 
 def scene(seed: int, size=(320, 240)) -> Image.Image:

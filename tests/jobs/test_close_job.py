@@ -11,10 +11,13 @@ from pathlib import Path
 import polars as pl
 import pytest
 
-from davy.actions.rounds import close_folder
-from davy.cli.app import run
+from davy.detectors import store as detectors
+from davy.jobs import store as jobs
 from davy.jobs.kinds import CLOSE_ROUND
-from davy.store import Store, detectors, entries, jobs, open_store, rounds
+from davy.rounds.close_round import close_folder
+from davy.rounds.store import entries, rounds
+from davy.shell.app import run
+from davy.store import Store, open_store
 from round_project import HARMLESS, HATEFUL, RoundBench, make_round
 
 

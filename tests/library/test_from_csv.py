@@ -10,8 +10,8 @@ import pandas as pd
 import polars as pl
 import pytest
 
-from davy.cli.app import run
-from davy.models import folder as folders
+from davy.detectors import folder as folders
+from davy.shell.app import run
 from tiny_encoder import make_tiny_encoder
 
 sys.path.insert(0, str(Path(__file__).parents[2] / "scripts"))

@@ -18,9 +18,9 @@ import pytest
 import davy
 from davy import UserError
 from davy.core import Abilities, Label, Question, Scores
-from davy.library.evaluation import GateFailed
-from davy.library.python_words import say_arguments
-from davy.models.label_answers import answer_by_labels
+from davy.detectors.label_answers import answer_by_labels
+from davy.evaluation.library import GateFailed
+from davy.scoring.python_words import say_arguments
 
 HATE = Question("hate", (Label("not hateful"), Label("hateful")), positive="hateful")
 TYPE = Question("type", (Label("threat"), Label("slight")), under=("hate", ("hateful",)))
@@ -108,7 +108,7 @@ def test_pandas_keeps_its_index_and_nothing_is_written_over(words):
     "kind", [pl.DataFrame, pl.LazyFrame, pd.DataFrame, lambda columns: pl.DataFrame(columns).to_dicts()]
 )
 def test_replacing_leaves_no_column_of_an_earlier_detector(words, kind):
-    from davy.library import frames
+    from davy.scoring import frames
 
     earlier = {"text": TEXTS, "rude": [0.1] * 3, "rude.label": ["no"] * 3, "verdict": ["none"] * 3, "day": [1, 2, 3]}
     scored = words.score(kind(earlier), replace=True)
@@ -244,7 +244,7 @@ def test_a_gate_that_does_not_hold_raises(words):
 
 
 def test_a_room_is_a_package_and_a_verb():
-    import davy.score.batch as batch
+    import davy.scoring.batch as batch
 
     assert callable(davy.score)
     assert batch.ScoreSettings().text == "text"

@@ -16,13 +16,13 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from davy.actions.meme_benchmark import make_benchmark
-from davy.cli.app import run
 from davy.core.errors import UserError
 from davy.core.meme import BENIGN_IMAGE, BENIGN_TEXT, MULTIMODAL_HATE, RANDOM_NOT_HATEFUL
-from davy.image.emoji_artwork import emoji_drawing
 from davy.memes.benchmark import GROUP, plan_benchmark
 from davy.memes.benchmark_drawing import SIDE, BenchmarkArtist
+from davy.memes.emoji_artwork import emoji_drawing
+from davy.memes.make_benchmark import make_benchmark
+from davy.shell.app import run
 
 SPLITS = ("train", "dev", "test")
 

@@ -6,12 +6,12 @@ import numpy as np
 import pytest
 from PIL import Image, ImageDraw
 
-from davy.actions.image_library import add_to_library, find_in_library
-from davy.annotate.images import Credit
-from davy.cli.app import run
+from davy.annotation.project.images import Credit
 from davy.core import UserError
 from davy.image.likeness import LENGTH, describe, pack, unpack
+from davy.memes.fill_image_library import add_to_library, find_in_library
 from davy.memes.image_library import search_library
+from davy.shell.app import run
 
 CC0 = Credit("CC0-1.0", "A. Painter")
 

@@ -8,13 +8,13 @@ import pytest
 from PIL import Image
 
 import davy
-from davy.actions.meme_reading import read_memes
-from davy.cli.app import run
 from davy.core.errors import UserError
 from davy.image.ocr import OcrLine
 from davy.memes.benchmark import plan_benchmark
 from davy.memes.benchmark_drawing import BenchmarkArtist
+from davy.memes.meme_reading import read_memes
 from davy.memes.source_memes import ReadingSettings
+from davy.shell.app import run
 
 DEMO = Path(davy.__file__).parent / "serve" / "demo" / "images"
 

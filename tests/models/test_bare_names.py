@@ -10,10 +10,10 @@ import pytest
 
 from davy.core.errors import UserError
 from davy.core.scheme import Label, Question
-from davy.models import folder as folders
-from davy.models.bare_names import CHANCE, FILE, BareNames, names_in
-from davy.models.embedded import shipped_names, weights_folder
-from davy.models.load import load
+from davy.detectors import folder as folders
+from davy.detectors.bare_names import CHANCE, FILE, BareNames, names_in
+from davy.detectors.embedded import shipped_names, weights_folder
+from davy.detectors.load import load
 
 NAMES = BareNames(names_in("# a comment with kettles\nwomen Muslims black the and\nJüdinnen trans"))
 

@@ -5,11 +5,11 @@ import polars as pl
 import pytest
 
 from davy.core import Label, Question, UserError
-from davy.lexicons.read import Lexicon, LexiconEntry
-from davy.lexicons.read import load as load_lexicon
-from davy.models.baselines import Majority, Uniform
-from davy.models.keywords import Keywords
-from davy.models.load import open_folder
+from davy.detectors.baselines import Majority, Uniform
+from davy.detectors.keywords import Keywords
+from davy.detectors.load import open_folder
+from davy.text.lexicons.read import Lexicon, LexiconEntry
+from davy.text.lexicons.read import load as load_lexicon
 
 HATE = Question("hate", (Label("not hateful"), Label("hateful")), positive="hateful")
 TYPE = Question("type", (Label("threat"), Label("derogation"), Label("animosity")), under=("hate", ("hateful",)))

@@ -7,9 +7,9 @@ import json
 import polars as pl
 import pytest
 
-from davy.models.bertweet import unknown_beyond
-from davy.models.encoder import load_tokenizer
-from davy.models.load import load
+from davy.detectors.bertweet import unknown_beyond
+from davy.detectors.encoder import load_tokenizer
+from davy.detectors.load import load
 from tiny_encoder import make_tiny_classifier
 
 pytest.importorskip("transformers")

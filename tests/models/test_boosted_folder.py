@@ -4,9 +4,9 @@ import numpy as np
 import polars as pl
 
 from davy import schemes
-from davy.models.gradient_boosting import GradientBoosting
-from davy.models.load import load
-from davy.models.ngrams import NgramHasher
+from davy.detectors.gradient_boosting import GradientBoosting
+from davy.detectors.load import load
+from davy.detectors.ngrams import NgramHasher
 
 
 def test_a_tree_model_that_reads_single_words_scores_the_same_after_saving(tmp_path):

@@ -6,9 +6,9 @@ import random
 import pytest
 from tokenizers import AddedToken, Regex, Tokenizer, models, normalizers, pre_tokenizers, processors
 
-from davy.models import cached_tokenizer
-from davy.models.cached_tokenizer import CachedTokenizer
-from davy.models.embedded import shipped_names, weights_folder
+from davy.detectors import cached_tokenizer
+from davy.detectors.cached_tokenizer import CachedTokenizer
+from davy.detectors.embedded import shipped_names, weights_folder
 
 WORDS = [
     "[PAD]", "[UNK]", "[CLS]", "[SEP]", "the", "grumble", "##fop", "##s", "lobster", "don", "t", "'",

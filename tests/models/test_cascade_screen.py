@@ -13,13 +13,13 @@ import pytest
 from onnx import TensorProto, helper, numpy_helper
 from test_onnx import WORDS, network, tokenizer
 
-from davy.cli.app import run
 from davy.core import Label, Question, UserError
-from davy.models import folder as folders
-from davy.models.cascade_screen import Screen, as_cascade
-from davy.models.embedded import LanguageRouter
-from davy.models.onnx import OnnxScorer
-from davy.score.batch import score_frames
+from davy.detectors import folder as folders
+from davy.detectors.cascade_screen import Screen, as_cascade
+from davy.detectors.embedded import LanguageRouter
+from davy.detectors.onnx import OnnxScorer
+from davy.scoring.batch import score_frames
+from davy.shell.app import run
 
 HATE = Question("hate", (Label("no"), Label("yes")), positive="yes")
 TYPE = Question("type", (Label("threat"), Label("slight")), under=("hate", ("yes",)))

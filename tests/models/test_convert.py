@@ -7,9 +7,9 @@ import zipfile
 import numpy as np
 import pytest
 
-from davy.cli.app import run
 from davy.core import UserError
-from davy.models.convert import convert
+from davy.detectors.convert import convert
+from davy.shell.app import run
 
 
 def test_pytorch_weights_come_out_as_the_safetensors_library_reads_them(tmp_path):

@@ -11,14 +11,14 @@ import torch
 from test_cascade_screen import write_screen
 from test_onnx import WORDS, tokenizer
 
-from davy.cli.app import run
 from davy.core import Label, Question, UserError
-from davy.models import folder as folders
-from davy.models.network import Head as Answer
-from davy.models.network import Network
-from davy.models.onnx import OnnxScorer
-from davy.train.onnx.activation_ranges import measure_ranges
-from davy.train.onnx.write import write_onnx
+from davy.detectors import folder as folders
+from davy.detectors.network import Head as Answer
+from davy.detectors.network import Network
+from davy.detectors.onnx import OnnxScorer
+from davy.shell.app import run
+from davy.training.onnx.activation_ranges import measure_ranges
+from davy.training.onnx.write import write_onnx
 
 sys.path.insert(0, str(Path(__file__).parents[2] / "scripts/build_embedded"))
 from network_split import ExitHead, SplitNetwork

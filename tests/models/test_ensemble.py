@@ -9,8 +9,8 @@ import pytest
 from davy import schemes
 from davy.core import Abilities, Label, Question, Scores, UserError
 from davy.core.scorer import PLAIN
-from davy.models.ensemble import combine
-from davy.models.load import load
+from davy.detectors.ensemble import combine
+from davy.detectors.load import load
 
 HATE = schemes.load("hate").question("hate")
 TYPE = Question("type", (Label("a"), Label("b"), Label("c")))

@@ -11,13 +11,13 @@ import davy
 from davy import schemes
 from davy.core import UserError
 from davy.core.scheme import Label, Question
-from davy.models.calibrated import CalibratedScorer
-from davy.models.encoder import TextTokenizer, load_encoder, load_tokenizer
-from davy.models.hub_classifier import HubClassifier
-from davy.models.huggingface import write_huggingface
-from davy.models.load import load, open_folder
-from davy.models.network import Network
-from davy.models.transformer import TransformerScorer, heads_of
+from davy.detectors.calibrated import CalibratedScorer
+from davy.detectors.encoder import TextTokenizer, load_encoder, load_tokenizer
+from davy.detectors.hub_classifier import HubClassifier
+from davy.detectors.huggingface import write_huggingface
+from davy.detectors.load import load, open_folder
+from davy.detectors.network import Network
+from davy.detectors.transformer import TransformerScorer, heads_of
 from tiny_encoder import make_tiny_classifier, make_tiny_encoder
 
 HATE = schemes.load("hate").question("hate")
@@ -113,7 +113,7 @@ def test_a_trained_folder_never_loads_elsewhere_with_new_weights(tiny, tmp_path)
 
 
 def test_a_folder_of_an_earlier_version_still_loads(tiny, tmp_path):
-    from davy.models import folder as folders
+    from davy.detectors import folder as folders
 
     scorer = trained(tiny, (HATE,))
     scorer.save(tmp_path / "old")

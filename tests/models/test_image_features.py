@@ -7,18 +7,13 @@ import pytest
 from PIL import Image
 
 from davy.core.errors import UserError
+from davy.detectors.image_features import box_weights, grid_features, pixel_array, region_features
 from davy.image.picture import Picture
-from davy.models.image_features import (
-    box_weights,
-    grid_features,
-    pixel_array,
-    region_features,
-)
 
 torch = pytest.importorskip("torch")
 
-from davy.models.image_encoder import load_image_encoder  # noqa: E402
-from davy.models.image_networks import ResNet50, load_resnet50  # noqa: E402
+from davy.detectors.image_encoder import load_image_encoder  # noqa: E402
+from davy.detectors.image_networks import ResNet50, load_resnet50  # noqa: E402
 
 
 def picture(seed: int, size=(60, 40)) -> Picture:
@@ -157,7 +152,7 @@ def test_a_box_takes_each_cell_by_the_part_that_it_covers():
 
 def test_regions_are_the_picture_and_its_boxes(lite0):
     pytest.importorskip("cv2")
-    from davy.models.object_boxes import ObjectDetector, coco_labels
+    from davy.detectors.object_boxes import ObjectDetector, coco_labels
 
     pictures = [picture(seed) for seed in (1, 2)]
     regions = region_features(lite0, ObjectDetector(), ["a", "b"], pictures, k=4)

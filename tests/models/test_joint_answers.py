@@ -7,10 +7,10 @@ import polars as pl
 import pytest
 
 from davy.core.errors import UserError
-from davy.models import folder as folders
-from davy.models.embedded import weights_folder
-from davy.models.joint_answers import JointAnswers
-from davy.models.load import load
+from davy.detectors import folder as folders
+from davy.detectors.embedded import weights_folder
+from davy.detectors.joint_answers import JointAnswers
+from davy.detectors.load import load
 
 MANIFEST = folders.read(weights_folder("embedded-en"), check=False)
 QUESTIONS = {question.name: question for question in MANIFEST.questions}

@@ -12,9 +12,9 @@ import pytest
 
 from davy import schemes
 from davy.core import UserError
-from davy.models.language_model import OPENAI, PATIENCE, SURE, ChatShape, parse_name
-from davy.models.load import load
-from davy.models.model_name import ModelName
+from davy.detectors.language_model import OPENAI, PATIENCE, SURE, ChatShape, parse_name
+from davy.detectors.load import load
+from davy.detectors.model_name import ModelName
 
 WORD = "grumblefop"
 

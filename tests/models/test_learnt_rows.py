@@ -6,10 +6,10 @@ import numpy as np
 import polars as pl
 import pytest
 
-from davy.cli.app import run
-from davy.models import folder as folders
-from davy.models.learnt_rows import CALIBRATED, FILE, keep_learnt, text_keys
-from davy.models.load import load
+from davy.detectors import folder as folders
+from davy.detectors.load import load
+from davy.detectors.training_text_index import CALIBRATED, FILE, keep_learnt, text_keys
+from davy.shell.app import run
 
 TEXTS = [f"{'grumblefop' if i % 2 else 'a quiet'} number {i}" for i in range(60)]
 

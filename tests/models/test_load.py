@@ -7,10 +7,10 @@ import polars as pl
 import pytest
 
 from davy.core import Abilities, Label, Question, Scorer, Scores, UserError
-from davy.models import embedded
-from davy.models.embedded import LanguageRouter, detect_languages
-from davy.models.load import ENGINES, MAKERS, NAMES, load
-from davy.models.model_name import ModelName
+from davy.detectors import embedded
+from davy.detectors.embedded import LanguageRouter, detect_languages
+from davy.detectors.load import ENGINES, MAKERS, NAMES, load
+from davy.detectors.model_name import ModelName
 
 HATE = Question("hate", (Label("no"), Label("yes")), positive="yes")
 SEXIST = Question("sexist", (Label("not sexist"), Label("sexist")), positive="sexist")
@@ -146,7 +146,7 @@ def test_detectors_that_spell_a_question_differently_are_put_in_one_order():
 
 def test_an_explanation_stays_with_the_detector_that_read_the_whole_text():
     """Without its umlaut the text would go to the English one, whose score says nothing about the German one's."""
-    from davy.score.explain import explain
+    from davy.scoring.explain import explain
 
     english, german = Fixed("en", 0.1, HATE), Fixed("de", 0.8, HATE)
     routed = LanguageRouter(

@@ -9,8 +9,8 @@ import polars as pl
 import pytest
 
 from davy import schemes
-from davy.models.logistic import SparseTable, fit_logistic
-from davy.models.tfidf import Tfidf
+from davy.detectors.logistic import SparseTable, fit_logistic
+from davy.detectors.tfidf import Tfidf
 
 
 @pytest.mark.parametrize("classes", [2, 3])

@@ -9,10 +9,10 @@ from davy.core.errors import UserError
 
 torch = pytest.importorskip("torch")
 
-from davy.models import folder as folders  # noqa: E402
-from davy.models.meme_model import MemeModel, PictureFeatures, fuse_late, new_meme_model, pad_tokens  # noqa: E402
-from davy.models.meme_networks import NETWORKS, ROWS, build_network  # noqa: E402
-from davy.models.meme_presets import SIZES, load_preset  # noqa: E402
+from davy.detectors import folder as folders  # noqa: E402
+from davy.detectors.meme_model import MemeModel, PictureFeatures, fuse_late, new_meme_model, pad_tokens  # noqa: E402
+from davy.detectors.meme_networks import NETWORKS, ROWS, build_network  # noqa: E402
+from davy.detectors.meme_presets import SIZES, load_preset  # noqa: E402
 from tiny_encoder import make_tiny_encoder  # noqa: E402
 
 # Table 2 of the paper's appendix A: trainable weights of each row.
@@ -191,7 +191,7 @@ def test_every_row_has_a_preset_in_both_sizes(row, size):
 
 
 def test_the_image_encoder_learns_where_it_is_part_of_the_network():
-    from davy.models.image_encoder import load_image_encoder
+    from davy.detectors.image_encoder import load_image_encoder
 
     preset = load_preset("image-grid", "full")
     encoder = load_image_encoder()

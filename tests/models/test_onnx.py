@@ -13,10 +13,10 @@ from onnx import TensorProto, helper, numpy_helper
 from tokenizers import Tokenizer, models, normalizers, pre_tokenizers, processors
 
 from davy.core import Label, Question, UserError
-from davy.models import folder as folders
-from davy.models.load import load
-from davy.models.onnx import OnnxScorer
-from davy.models.token_batches import TokenRows
+from davy.detectors import folder as folders
+from davy.detectors.load import load
+from davy.detectors.onnx import OnnxScorer
+from davy.detectors.token_batches import TokenRows
 
 HATE = Question("hate", (Label("no"), Label("yes")), positive="yes")
 TYPE = Question("type", (Label("threat"), Label("slight", under=("yes",)), Label("other")), under=("hate", ("yes",)))

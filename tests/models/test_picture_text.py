@@ -6,11 +6,11 @@ import polars as pl
 import pytest
 
 from davy.core import UserError
+from davy.detectors.load import load
 from davy.image import ocr
 from davy.image.image_folder import ImageFolder
 from davy.image.picture import read_picture
 from davy.image.picture_names import pictures_in
-from davy.models.load import load
 from drawn_memes import draw, folder_of
 
 
@@ -65,7 +65,7 @@ def test_what_is_missing_is_named(words, seen, tmp_path):
 
 
 def test_the_shell_scores_memes_with_their_pictures(words, seen, tmp_path):
-    from davy.cli.app import run
+    from davy.shell.app import run
 
     folder = folder_of(tmp_path / "img", {"1.png": draw(1), "2.png": draw(2)})
     (tmp_path / "memes.csv").write_text("id,text,image\n1,a,1.png\n2,b,2.png\n")

@@ -11,12 +11,12 @@ import pytest
 
 from davy import schemes
 from davy.core import UserError
-from davy.models import remote
-from davy.models.cache import DiskCache
-from davy.models.http import Service, _retry_after
-from davy.models.load import load
-from davy.models.remote import OpenAiShape, PerspectiveShape, RemoteScorer
-from davy.score.result import records
+from davy.detectors import remote
+from davy.detectors.cache import DiskCache
+from davy.detectors.http import Service, _retry_after
+from davy.detectors.load import load
+from davy.detectors.remote import OpenAiShape, PerspectiveShape, RemoteScorer
+from davy.scoring.result import records
 
 
 class Server:

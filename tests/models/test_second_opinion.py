@@ -8,8 +8,8 @@ import pytest
 
 from davy.core import Label, Question
 from davy.core.scorer import PLAIN, Abilities, Scores
-from davy.models.load import load
-from davy.models.second_opinion import SecondOpinion
+from davy.detectors.fallback_scorer import SecondOpinion
+from davy.detectors.load import load
 
 HATE = Question("hate", (Label("no"), Label("yes")), positive="yes")
 TYPE = Question("type", (Label("threat"), Label("slight")), under=("hate", ("yes",)))

@@ -12,13 +12,13 @@ import polars as pl
 import pytest
 
 from davy.core import UserError
-from davy.models import embedded
-from davy.models import folder as folders
-from davy.models.cascade_screen import as_cascade
-from davy.models.embedded import LOOKS, as_one_by_one, shipped_names, weights_folder
-from davy.models.load import load
-from davy.models.onnx import TOKENS_OF_STRANGERS
-from davy.models.text_steps import prepare_text
+from davy.detectors import embedded
+from davy.detectors import folder as folders
+from davy.detectors.cascade_screen import as_cascade
+from davy.detectors.embedded import LOOKS, as_one_by_one, shipped_names, weights_folder
+from davy.detectors.load import load
+from davy.detectors.onnx import TOKENS_OF_STRANGERS
+from davy.detectors.preprocessing import prepare_text
 
 HOSTILE = "Frauen gehören an den Herd und nicht in die Politik."
 HARMLESS = (
@@ -143,7 +143,7 @@ def test_the_english_network_is_served_in_batches_and_the_german_one_post_by_pos
 
 def test_the_german_detector_needs_neither_torch_nor_sklearn(german):
     code = (
-        "import sys, polars as pl; from davy.models.load import load;"
+        "import sys, polars as pl; from davy.detectors.load import load;"
         "load('embedded-de').score(pl.DataFrame({'text': ['Guten Morgen']}));"
         "print([it for it in ('torch', 'sklearn', 'transformers') if it in sys.modules])"
     )

@@ -10,11 +10,11 @@ import polars as pl
 import pytest
 
 import davy
-from davy.actions.detectors import register_detector
-from davy.cli.app import run
 from davy.core import UserError
-from davy.models.embedded import LOOKS
-from davy.models.load import load
+from davy.detectors.embedded import LOOKS
+from davy.detectors.load import load
+from davy.detectors.registered import register_detector
+from davy.shell.app import run
 from davy.store import open_store
 from drawn_memes import draw, folder_of
 
@@ -61,7 +61,7 @@ def test_odd_texts_get_a_defined_answer(text):
 @pytest.mark.parametrize("name", [NAME, LOOKS])
 def test_it_needs_neither_torch_nor_the_extra_packages(name, memes):
     code = (
-        "import sys; from pathlib import Path; from davy.actions.score import score_meme;"
+        "import sys; from pathlib import Path; from davy.scoring.score_file import score_meme;"
         f"score_meme(Path({str(memes / '0.png')!r}), 'hi', {name!r});"
         "print([it for it in ('torch', 'transformers', 'cv2', 'sklearn') if it in sys.modules])"
     )

@@ -10,10 +10,10 @@ import polars as pl
 import pytest
 
 from davy.core import Label, Question, UserError
-from davy.models.gradient_boosting import WORDS, GradientBoosting
-from davy.models.load import load, open_folder
-from davy.models.ngrams import NgramHasher, inverse_frequencies, weigh
-from davy.models.tfidf import Tfidf
+from davy.detectors.gradient_boosting import WORDS, GradientBoosting
+from davy.detectors.load import load, open_folder
+from davy.detectors.ngrams import NgramHasher, inverse_frequencies, weigh
+from davy.detectors.tfidf import Tfidf
 
 HATE = Question("hate", (Label("not hateful"), Label("hateful")), positive="hateful")
 TYPE = Question("type", (Label("threat"), Label("slight"), Label("joke")), under=("hate", ("hateful",)))
@@ -97,7 +97,7 @@ def test_training_twice_with_one_seed_gives_one_model():
 def test_scoring_a_saved_model_needs_no_scikit_learn(tmp_path):
     Tfidf((HATE,), SMALL).fit(made(100), seed=0).save(tmp_path / "m")
     code = (
-        "import sys, polars as pl; from davy.models.load import load;"
+        "import sys, polars as pl; from davy.detectors.load import load;"
         f"load({str(tmp_path / 'm')!r}).score(pl.DataFrame({{'text': ['x']}}));"
         "print(sorted({'sklearn', 'scipy', 'torch'} & set(sys.modules)))"
     )
@@ -145,7 +145,7 @@ def test_a_name_with_a_file_trains_on_it(tmp_path):
 
 
 def test_weights_with_a_pickle_inside_are_refused(tmp_path):
-    from davy.models import folder as folders
+    from davy.detectors import folder as folders
 
     Tfidf((HATE,), SMALL).fit(made(50), seed=0).save(tmp_path)
     manifest = folders.read(tmp_path)

@@ -7,8 +7,8 @@ import pytest
 
 from davy import schemes
 from davy.core.scorer import Abilities, Scores
-from davy.models.calibrated import ThresholdScorer
-from davy.models.load import load
+from davy.detectors.calibrated import ThresholdScorer
+from davy.detectors.load import load
 
 POSTS = pl.DataFrame({"text": ["a fine day", "what a grumblefop", "a sneezewit"], "lang": ["en"] * 3})
 

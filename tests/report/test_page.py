@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from davy.core import Metric, Report, UserError
-from davy.lexicons import LexiconEntry, load
 from davy.report import Column, Page, Provenance, Table, plots
+from davy.text.lexicons import LexiconEntry, load
 
 
 def a_listed_word() -> str:

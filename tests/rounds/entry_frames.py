@@ -7,9 +7,9 @@ from typing import Any
 import polars as pl
 
 from davy import schemes
-from davy.core.round import PAIR_DROPPED
 from davy.core.scheme import Question, Scheme
 from davy.rounds.frame import entry_schema
+from davy.rounds.round import PAIR_DROPPED
 
 YES, NO = "hateful", "not hateful"
 SCHEME: Scheme = schemes.load("hatemoji")

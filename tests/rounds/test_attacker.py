@@ -8,12 +8,12 @@ from pathlib import Path
 import polars as pl
 import pytest
 
-from davy.actions.round_attack import attack_target
-from davy.cli.app import run
 from davy.core import UserError
-from davy.core.round import RELEASE_TERMS
-from davy.models.load import load
+from davy.detectors.load import load
+from davy.rounds.attack import attack_target
 from davy.rounds.attacker import STRATEGIES, AttackSeed, attack, check_cost, read_words
+from davy.rounds.round import RELEASE_TERMS
+from davy.shell.app import run
 from davy.text.emoji import count, find
 
 HATEFUL = "Grumblefops should kill all women, they are rats"

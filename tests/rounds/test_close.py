@@ -14,9 +14,9 @@ import polars as pl
 import pytest
 from entry_frames import NO, QUESTION, SCHEME, YES, make_frame
 
-from davy.actions.reporter import Stopped
-from davy.actions.round_training import repeat_posts, train_candidate
 from davy.core.errors import UserError
+from davy.core.reporter import Stopped
+from davy.rounds.candidate_training import repeat_posts, train_candidate
 from davy.rounds.candidates import Candidate, make_grid
 from davy.rounds.choice import CandidateResult
 from davy.rounds.close import POSTS, ClosePlan, close_round, read_outcome

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-from davy.actions.rounds import CloseSettings, close_folder, close_project_round, round_story
+from davy.annotation.project.store import phases
+from davy.annotation.settling.store import cases
 from davy.core.errors import UserError
-from davy.store import cases, detectors, entries, phases, rounds
+from davy.detectors import store as detectors
+from davy.rounds.close_round import CloseSettings, close_folder, close_project_round, round_story
+from davy.rounds.store import entries, rounds
 from round_project import HARMLESS, HATEFUL, make_round
 
 QUICK = CloseSettings(times=(1, 5))
@@ -68,7 +71,7 @@ def test_entries_that_nobody_validated_stop_the_close_unless_they_are_dropped(be
 
 
 def test_a_round_closes_though_an_expert_has_cases_left(bench, tmp_path, monkeypatch):
-    from davy.actions import rounds as action
+    from davy.rounds import close_round as action
 
     play(bench, 30)
     disputed = bench.enter("ada", "a disputed entry that no expert came to 🐍")
@@ -90,7 +93,7 @@ def test_a_round_closes_though_an_expert_has_cases_left(bench, tmp_path, monkeyp
 
 
 def test_a_round_that_was_trained_with_other_choices_stays_closing(bench, tmp_path, monkeypatch):
-    from davy.actions import rounds as action
+    from davy.rounds import close_round as action
 
     play(bench, 30)
 
@@ -116,7 +119,7 @@ def test_a_round_with_too_little_is_open_again(bench, tmp_path):
 
 def test_a_close_that_died_after_training_goes_on_and_registers_once(bench, tmp_path, monkeypatch):
     play(bench)
-    from davy.actions import rounds as action
+    from davy.rounds import close_round as action
 
     def die(*_, **__):
         raise SystemExit("killed")

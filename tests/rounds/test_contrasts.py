@@ -2,11 +2,11 @@
 
 import pytest
 
-from davy.core.round import PAIR_DROPPED
 from davy.rounds import contrasts
 from davy.rounds.frame import entries_frame
+from davy.rounds.round import PAIR_DROPPED
 from davy.rounds.rules import EntryRefused
-from davy.store import entries as stored
+from davy.rounds.store import entries as stored
 from round_project import HARMLESS, HATEFUL, TARGET, make_round
 
 ORIGINAL = "they sing all day and we 🤮 that"

@@ -2,11 +2,15 @@
 
 import pytest
 
-from davy.annotate import expert_cases
-from davy.core import EntryRules, TargetPrediction, UserError
+from davy.annotation.labelling.store import items
+from davy.annotation.project.store import phases, posts, projects, withdrawals
+from davy.annotation.settling import expert_cases
+from davy.core import UserError
+from davy.people.store import personal_data
+from davy.rounds.round import EntryRules, TargetPrediction
 from davy.rounds.rules import EntryRefused
-from davy.store import entries as stored
-from davy.store import items, personal_data, phases, posts, projects, rounds, withdrawals
+from davy.rounds.store import entries as stored
+from davy.rounds.store import rounds
 from davy.store.columns import new_id
 from round_project import HARMLESS, HATEFUL, TARGET, make_round
 
@@ -72,7 +76,7 @@ def test_one_flag_is_enough_for_the_expert_who_may_drop_with_a_reason(bench, fla
 
 def test_an_expert_can_not_settle_an_entry_of_their_own(bench):
     with bench.store.write() as db:
-        from davy.store import members
+        from davy.annotation.project.store import members
 
         both = members.set_roles(db, bench.project.id, bench.people["ada"].user, ["annotator", "expert"], by="shell")
     bench.enter("ada", "what a lovely lot they are 🐍")
@@ -211,15 +215,15 @@ def test_an_entry_whose_authors_answers_were_deleted_is_validated_again(bench):
 
 
 def test_a_round_that_is_not_closed_keeps_the_next_one_back(bench):
-    from davy.actions.open_round import open_round
+    from davy.rounds.open_round import open_round
 
     with bench.store.write() as db, pytest.raises(UserError, match="Close it first"):
         open_round(db, bench.project, targets=[TARGET], by="shell")
 
 
 def test_a_round_opens_only_with_enough_people_unless_a_reason_is_given(store):
-    from davy.actions.open_round import open_round
-    from davy.annotate import phase_gates, project_creation, project_file
+    from davy.annotation.project import phase_gates, project_creation, project_file
+    from davy.rounds.open_round import open_round
 
     plan = project_file.parse_plan(b"name: few\npreset: rounds\n", "rounds.yaml")
     with store.write() as db:
@@ -232,7 +236,7 @@ def test_a_round_opens_only_with_enough_people_unless_a_reason_is_given(store):
 
 
 def test_the_phase_of_a_round_closes_with_it(bench):
-    from davy.annotate import phase_gates
+    from davy.annotation.project import phase_gates
 
     with bench.store.write() as db, pytest.raises(phase_gates.PhaseNotReady, match="closes with round 1"):
         phase_gates.close_phase(db, bench.project, phases.get(db, bench.round.phase), by="shell")
@@ -241,7 +245,7 @@ def test_the_phase_of_a_round_closes_with_it(bench):
 def test_posts_can_not_be_added_to_a_rounds_phase_by_hand(bench):
     import polars as pl
 
-    from davy.annotate import project_creation, project_file
+    from davy.annotation.project import project_creation, project_file
 
     frame = pl.DataFrame({"id": ["x"], "text": ["x"]})
     with bench.store.write() as db, pytest.raises(UserError, match="entries of its round"):
@@ -264,8 +268,8 @@ def test_entries_of_the_last_seven_days_are_counted_for_the_weekly_goal(store):
 
     from sqlalchemy import update
 
+    from davy.rounds.store.entries import entries as table
     from davy.store.columns import now
-    from davy.store.entries import entries as table
 
     bench = make_round(store)
     old = bench.enter("ada", "a lamp that was lit long ago 🏮")

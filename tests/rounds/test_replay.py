@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from davy.actions.round_replay import ReplaySettings, replay_rounds
-from davy.cli.app import run
 from davy.core.errors import UserError
+from davy.rounds.replay import ReplaySettings, replay_rounds
+from davy.shell.app import run
 
 HATED, LIKED = "wuzzle grumblefop blorp", "lovely garden lobster"
 QUICK = ReplaySettings(times=(1, 5))

@@ -4,8 +4,8 @@ import polars as pl
 import pytest
 
 from davy import schemes
-from davy.core import ENTRY_COLUMNS, Entry, EntryRules, Round
 from davy.rounds.frame import empty_frame
+from davy.rounds.round import ENTRY_COLUMNS, Entry, EntryRules, Round
 
 
 def test_a_frame_of_entries_has_the_columns_and_one_gold_a_question():

@@ -9,11 +9,11 @@ from entry_frames import NO, QUESTION, SCHEME, YES, make_frame, paper_round
 from statsmodels.stats.inter_rater import fleiss_kappa
 
 from davy.core.metric import Metric
-from davy.core.round import PAIR_DROPPED
 from davy.measure.intervals import Bootstrap
 from davy.rounds.composition import compose_rounds, composition_table, frequent, seconds_table
 from davy.rounds.error_rate import error_rate_plot, error_rate_table, error_rates
 from davy.rounds.quality import QualityRow, label_counts, quality_rows, quality_table, randolph, without_dropped
+from davy.rounds.round import PAIR_DROPPED
 from davy.rounds.round_split import SHARES, places, split_entries, straddling_pairs
 
 QUICK = Bootstrap(resamples=50)

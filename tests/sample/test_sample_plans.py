@@ -8,9 +8,9 @@ import polars as pl
 import pytest
 
 from davy.core.errors import UserError
-from davy.sample import plan as plans
-from davy.sample import words
-from davy.sample.run import sample
+from davy.corpus.sample import plan as plans
+from davy.corpus.sample import words
+from davy.corpus.sample.run import sample
 
 FILLER = [f"word{i}" for i in range(300)]
 

@@ -3,7 +3,7 @@
 import pytest
 
 from davy import schemes
-from davy.schemes import draft
+from davy.scheme_editor import draft
 
 
 def question(name="wet", *labels, **more):

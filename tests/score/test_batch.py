@@ -7,8 +7,8 @@ import polars as pl
 import pytest
 
 from davy.core import Scores, UserError
-from davy.score.batch import ScoreSettings, score_frames, stale_columns, windows
-from davy.score.score_cache import ScoreCache, keys_of
+from davy.scoring.batch import ScoreSettings, score_frames, stale_columns, windows
+from davy.scoring.score_cache import ScoreCache, keys_of
 
 
 def frame(texts, **columns):

@@ -4,8 +4,8 @@ import polars as pl
 import pytest
 
 from davy.core import Abilities, UserError
-from davy.score.explain import explain
-from davy.score.result import one_post, records, repair_text
+from davy.scoring.explain import explain
+from davy.scoring.result import one_post, records, repair_text
 
 
 def test_the_word_that_carried_the_decision_stands_first(fake):

@@ -4,7 +4,7 @@ import numpy as np
 
 from davy.core import Label, Question
 from davy.core.scorer import Scores
-from davy.score.result import records
+from davy.scoring.result import records
 
 HATE = Question("hate", (Label("no"), Label("yes")), positive="yes")
 TYPE = Question("type", (Label("threat"), Label("slight")), under=("hate", ("yes",)))

@@ -9,7 +9,7 @@ from pathlib import Path
 import polars as pl
 import pytest
 
-from davy.models.load import load
+from davy.detectors.load import load
 
 BUILD = Path(__file__).parents[2] / "scripts/build_embedded"
 

@@ -16,7 +16,7 @@ from english_correction import vector_of
 from patterns import taken_patterns
 from test_early_exit import folder, posts, with_mark  # noqa: F401
 
-from davy.models.onnx import OnnxScorer
+from davy.detectors.onnx import OnnxScorer
 
 
 def test_no_pattern_of_the_english_sentences_is_one_of_a_suite():
@@ -47,7 +47,7 @@ def test_german_insults_are_offensive_their_twins_are_not_and_nothing_is_said_of
 
 
 def test_a_pattern_of_a_suite_is_found_out():
-    from davy import suites
+    from davy.testing import suites
 
     case = next(case for case in suites.load("identities-en").cases if len(case.text.split()) > 5)
     pattern = case.text.replace(case.fills["identity"], "{A}") + "{E}"

@@ -34,7 +34,7 @@ FILES = {
         def digest(frame):
             return hashlib.sha256(repr(frame.rows()).encode())
     ''',
-    "serve/app.py": """
+    "server/app.py": """
         import davy.serve.page
         COPIED = 1
         def one(a, b):
@@ -93,5 +93,5 @@ def test_trees_stand_side_by_side_and_places_are_named(tree, capsys):
     assert measure_source.main([str(tree), str(tree), "--places"]) == 0
     printed = capsys.readouterr().out
     assert "| files / lines | 5 / 39 | 5 / 39 |" in printed
-    assert "davy.serve.app ↔ davy.serve.page" in printed
+    assert "davy.server.app ↔ davy.serve.page" in printed
     assert "Row: davy.cli.run, davy.core.question" in printed

@@ -6,8 +6,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from davy.models.embedded import weights_folder
-from davy.models.load import open_folder
+from davy.detectors.embedded import weights_folder
+from davy.detectors.load import open_folder
 
 sys.path.insert(0, str(Path(__file__).parents[2] / "scripts"))
 

@@ -7,8 +7,8 @@ import numpy as np
 import onnxruntime
 import torch
 
-from davy.models.token_batches import TokenRows
-from davy.train.onnx.embedding_tables import PackedEmbedding
+from davy.detectors.token_batches import TokenRows
+from davy.training.onnx.embedding_tables import PackedEmbedding
 
 sys.path.insert(0, str(Path(__file__).parents[2] / "scripts/build_embedded"))
 import screen_again

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from davy.store import sessions, users
+from davy.people.store import sessions, users
 
 
 def open_tab(browser: Any, live: Any, troubles: list[str], login: str | None = None, **options: Any) -> Any:

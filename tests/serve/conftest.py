@@ -13,9 +13,9 @@ from pathlib import Path
 import pytest
 from web_site import BASE, Site, make_site, served
 
-from davy.serve.settings import ServerSettings
 from davy.store import open_store
 from davy.store.url import DEFAULT
+from davy.web.settings import ServerSettings
 
 WORDS = "grumblefop\t0.9\nsneezewit\t0.7\n"
 
@@ -66,8 +66,8 @@ class Live:
 @pytest.fixture
 def live(settings: ServerSettings, empty_database: Path) -> Iterator[Live]:
     """Run uvicorn on a free loopback port while the test runs."""
-    from davy.serve.http_guard import GuardedProtocol
-    from davy.serve.start import listen
+    from davy.server.start import listen
+    from davy.web.http_guard import GuardedProtocol
 
     listening = listen("127.0.0.1", 0)
     url = f"http://127.0.0.1:{listening.getsockname()[1]}"

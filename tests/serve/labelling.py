@@ -9,10 +9,14 @@ from typing import Any
 
 from web_site import Site, token_in
 
-from davy.core import Member, Phase, Post, Project
+from davy.annotation.labelling.store import items
+from davy.annotation.project.project import Member, Phase, Project
+from davy.annotation.project.store import members, phases, posts, projects
+from davy.core import Post
 from davy.core.annotation import Answers
 from davy.schemes import from_dict
-from davy.store import Connection, items, members, phases, posts, projects, schemes
+from davy.schemes.store import schemes
+from davy.store import Connection
 
 SCHEME = """
 name: lamps

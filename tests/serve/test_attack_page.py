@@ -9,12 +9,17 @@ from pathlib import Path
 import pytest
 from web_site import Site, post
 
-from davy.actions.open_round import open_round
-from davy.annotate import project_creation, project_file
+from davy.annotation.labelling.store import items
+from davy.annotation.project import project_creation, project_file
+from davy.annotation.project.store import members, phases, posts
 from davy.core import Post
-from davy.core.round import ADVERSARIAL, RELEASE_TERMS
-from davy.models.load import load
-from davy.store import detectors, events, items, jobs, members, phases, posts, round_seeds, rounds
+from davy.detectors import store as detectors
+from davy.detectors.load import load
+from davy.jobs import store as jobs
+from davy.rounds.open_round import open_round
+from davy.rounds.round import ADVERSARIAL, RELEASE_TERMS
+from davy.rounds.store import round_seeds, rounds
+from davy.store import events
 
 TEXTS = "Grumblefop women should kill the lamps\nA lamp is a lamp"
 ATTACK = "/projects/duel/attack"
@@ -159,7 +164,7 @@ def test_the_api_lists_entries_of_a_round_for_the_role_alone_and_records_it(duel
 
 
 def test_the_data_statement_of_a_round_has_the_release_terms(duel, tmp_path):
-    from davy.actions.exchange import ExportRequest, export_project
+    from davy.annotation.exchange.exchange import ExportRequest, export_project
 
     statement = tmp_path / "statement.md"
     export_project(duel.store, ExportRequest("duel", "long", ("round 1",)), tmp_path / "out.csv", statement=statement)

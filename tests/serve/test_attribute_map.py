@@ -6,7 +6,7 @@ import pytest
 from davy import schemes
 from davy.core.errors import UserError
 from davy.core.scorer import Scores
-from davy.plans.attribute_map import AttributeSource, attribute_scores, load_attributes
+from davy.moderation.attribute_map import AttributeSource, attribute_scores, load_attributes
 
 THREATENING = {"question": "type", "label": "threatening language"}
 

@@ -13,11 +13,12 @@ from PIL import Image
 from web_site import Site, make_site, token_in
 
 from bad_pictures import HANDLED, PLACE, REFUSED, encoded, meme
-from davy.annotate import images as pictures
-from davy.annotate import phase_gates, project_creation, project_file
+from davy.annotation.project import images as pictures
+from davy.annotation.project import phase_gates, project_creation, project_file
+from davy.annotation.project.store import images, members, phases, projects
 from davy.core import UserError
-from davy.serve import pictures as sent_pictures
-from davy.store import events, images, members, phases, projects
+from davy.scoring.queue import pictures as sent_pictures
+from davy.store import events
 
 PLAN = b"{name: memes, title: Memes, preset: hateful-memes, phases: {rating: {answers: 1}}}"
 

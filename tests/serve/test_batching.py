@@ -9,7 +9,7 @@ import polars as pl
 import pytest
 
 from davy.core import Abilities, Label, Question, Scores, UserError
-from davy.serve.batching import Batcher
+from davy.scoring.queue.batching import Batcher
 
 HATE = Question("hate", (Label("no"), Label("yes")), positive="yes")
 

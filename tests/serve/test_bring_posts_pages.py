@@ -11,8 +11,9 @@ from dataclasses import replace
 import pytest
 from web_site import Site, make_site, token_in
 
-from davy.serve import stored_uploads
-from davy.store import images, phases, posts, projects, users
+from davy.annotation.project.pages import stored_uploads
+from davy.annotation.project.store import images, phases, posts, projects
+from davy.people.store import users
 from drawn_memes import draw
 from excel_file import excel_file
 

@@ -9,8 +9,13 @@ from browser_tab import open_tab
 from playwright.sync_api import expect
 
 from davy import schemes as shipped
+from davy.annotation.labelling.store import items
+from davy.annotation.project.store import members, phases, posts, projects
+from davy.annotation.settling.store import codes
 from davy.core import Post
-from davy.store import codes, events, items, members, phases, posts, projects, schemes, users
+from davy.people.store import users
+from davy.schemes.store import schemes
+from davy.store import events
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
 

@@ -10,9 +10,11 @@ from two_projects import fill, fill_challenge
 from web_site import Site, post
 
 import challenge_case
-from davy.cli.app import run
-from davy.core.challenge import TimeWindow
-from davy.store import challenges, jobs, submissions, users
+from davy.challenges.challenge import TimeWindow
+from davy.challenges.store import challenges, submissions
+from davy.jobs import store as jobs
+from davy.people.store import users
+from davy.shell.app import run
 from davy.store.columns import now
 
 

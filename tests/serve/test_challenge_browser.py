@@ -10,7 +10,7 @@ import pytest
 from browser_tab import fits, open_tab
 
 import challenge_case
-from davy.store import users
+from davy.people.store import users
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
 

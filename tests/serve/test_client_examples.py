@@ -12,9 +12,9 @@ from pathlib import Path
 
 import pytest
 
-from davy.actions.webhooks import sign
 from davy.client import Client, ClientError
-from davy.store import keys
+from davy.moderation.webhooks import sign
+from davy.people.store import keys
 
 PAGE = Path(__file__).parents[2] / "docs" / "serve" / "clients.md"
 

@@ -9,7 +9,8 @@ import pytest
 from browser_tab import open_tab
 from labelling import make_lamps
 
-from davy.store import annotations, users
+from davy.annotation.labelling.store import annotations
+from davy.people.store import users
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
 

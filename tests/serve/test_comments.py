@@ -9,8 +9,8 @@ import pytest
 from test_serve_score import make_key
 from web_site import make_site
 
-from davy.models import embedded
-from davy.store import suggestions
+from davy.detectors import embedded
+from davy.moderation.store import suggestions
 
 needs_weights = pytest.mark.skipif(
     not {"embedded-en", "embedded-de"} <= set(embedded.shipped_names()), reason="no embedded detectors"
@@ -261,8 +261,8 @@ def test_a_threat_counts_where_the_text_is_offensive_or_hateful(settings, empty_
     with make_site(made, empty_database).started() as site:
         text = "they should all be thrown out of the country at once"
         got = analyze(site, comment(text, "THREAT", "IDENTITY_ATTACK")).json()["attributeScores"]
-        from davy.models.load import load
-        from davy.score.result import one_post
+        from davy.detectors.load import load
+        from davy.scoring.result import one_post
 
         scores = load("embedded-en").score(one_post(text, "en"))
         hateful, offensive = (float(scores.positive(name)[0]) for name in ("hate", "offensive"))

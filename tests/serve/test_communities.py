@@ -17,21 +17,26 @@ import polars as pl
 import pytest
 from web_site import post
 
-from davy.actions import webhooks
-from davy.actions.communities import fit_threshold
-from davy.annotate.project_creation import create_project
-from davy.annotate.project_file import read_plan
-from davy.annotate.project_scheme import scheme_of
+from davy.annotation.labelling.store import items
+from davy.annotation.project.project_creation import create_project
+from davy.annotation.project.project_file import read_plan
+from davy.annotation.project.project_scheme import scheme_of
+from davy.annotation.project.store import phases, projects
+from davy.annotation.settling.store import verdicts
 from davy.core import Verdict
 from davy.core.errors import UserError
+from davy.detectors.load import load
 from davy.jobs import kinds
+from davy.jobs import store as jobs
 from davy.jobs.worker import JobWorker
-from davy.models.load import load
-from davy.serve import app, deciding
-from davy.serve.deciding import Decider
-from davy.serve.detector import PostToScore
-from davy.store import communities, decisions, items, jobs, keys, phases, projects, suggestions, verdicts
-from davy.store.communities import Community
+from davy.moderation import moderation_decisions, webhooks
+from davy.moderation.communities import fit_threshold
+from davy.moderation.moderation_decisions import Decider
+from davy.moderation.store import communities, decisions, suggestions
+from davy.moderation.store.communities import Community
+from davy.people.store import keys
+from davy.scoring.queue.detector import PostToScore
+from davy.server import app
 
 TEXTS = ["a grumblefop", "a nice day", "another grumblefop"]
 
@@ -111,7 +116,7 @@ def test_the_answer_has_the_decision_and_its_labels_agree_with_it(site, key):
 
 def test_half_an_emoji_does_not_stop_the_counting():
     detector = SimpleNamespace(scorer=load("embedded"))
-    assert deciding._language(detector, PostToScore("What a lovely day " + chr(0xD83D))) == "en"
+    assert moderation_decisions._language(detector, PostToScore("What a lovely day " + chr(0xD83D))) == "en"
 
 
 def test_a_fault_in_one_count_is_logged_and_the_others_are_written(caplog):

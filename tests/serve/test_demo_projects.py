@@ -10,26 +10,21 @@ from pathlib import Path
 import pytest
 from sqlalchemy import func, select
 
-from davy.annotate import labelling, meme_families, meme_tasks, monitoring, phase_gates
+from davy.annotation.labelling import labelling
+from davy.annotation.project import monitoring, phase_gates
+from davy.annotation.project.phase_kind import TASKS
+from davy.annotation.project.store import members, messages, post_pages, projects
+from davy.annotation.settling.store import phase_answers
 from davy.core.meme import MEME_KINDS
-from davy.core.phase_kind import TASKS
+from davy.demo import demo, demo_detector, demo_memes, demo_projects, demo_rounds
+from davy.detectors import store as detectors
+from davy.jobs import store as jobs
 from davy.jobs.kinds import TRAIN
-from davy.serve import demo, demo_detector, demo_memes, demo_projects, demo_rounds
-from davy.store import (
-    detectors,
-    entries,
-    image_library,
-    jobs,
-    members,
-    messages,
-    open_store,
-    phase_answers,
-    post_pages,
-    projects,
-    rounds,
-    tables,
-    users,
-)
+from davy.memes import meme_families, meme_tasks
+from davy.memes.store import image_library
+from davy.people.store import users
+from davy.rounds.store import entries, rounds
+from davy.store import open_store, tables
 from davy.store.columns import new_id
 
 
@@ -114,7 +109,7 @@ def test_the_demo_has_memes_of_every_kind_and_work_in_every_phase(fresh):
 
 
 def test_every_verdict_of_the_demo_is_the_one_that_a_careful_reader_gives(fresh):
-    text = (resources.files("davy.serve") / "demo" / "project_posts.jsonl").read_text(encoding="utf-8")
+    text = (resources.files("davy.demo") / "data" / "project_posts.jsonl").read_text(encoding="utf-8")
     truth = {row["id"]: row["answers"] for row in map(json.loads, text.splitlines())}
     with open_store(fresh) as store, store.read() as db:
         for name in demo_projects.PLANS:

@@ -7,8 +7,8 @@ from pathlib import Path
 import yaml
 from typer.testing import CliRunner
 
-from davy.cli.app import app
-from davy.plans.attribute_map import load_attributes
+from davy.moderation.attribute_map import load_attributes
+from davy.shell.app import app
 from davy.text.sentences import sentence_spans
 
 DEPLOY = Path(__file__).parent.parent.parent / "deploy"
@@ -16,7 +16,7 @@ DEPLOY = Path(__file__).parent.parent.parent / "deploy"
 
 def test_the_file_of_options_is_taken_by_davy_serve(monkeypatch):
     asked = []
-    monkeypatch.setattr("davy.serve.start.run", asked.append)
+    monkeypatch.setattr("davy.server.start.run", asked.append)
     done = CliRunner().invoke(app, ["serve", "--config", str(DEPLOY / "serve.yaml")])
     assert done.exit_code == 0, done.output
     assert (asked[0].workers, asked[0].log_json, asked[0].base_url) == (2, True, "https://davy.example.org")
@@ -25,7 +25,10 @@ def test_the_file_of_options_is_taken_by_davy_serve(monkeypatch):
 def test_the_compose_file_names_variables_that_davy_serve_reads():
     services = yaml.safe_load((DEPLOY / "compose.yaml").read_text())["services"]
     given = {name for name in services["davy"]["environment"] if name.startswith("DAVY_")}
-    sources = [DEPLOY.parent / "src/davy" / name for name in ("cli/serve.py", "serve/settings.py", "store/images.py")]
+    sources = [
+        DEPLOY.parent / "src/davy" / name
+        for name in ("server/cli/serve.py", "web/settings.py", "annotation/project/store/images.py")
+    ]
     text = "".join(path.read_text() for path in sources)
     assert [name for name in given if name not in text] == []
     assert {"DAVY_FILES", "DAVY_IMAGES", "DAVY_SECRET_KEY"} <= given, "PostgreSQL needs these"

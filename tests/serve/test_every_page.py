@@ -18,9 +18,9 @@ from test_routes import LAST, WHO, lines, routes_of
 from two_projects import fill_rooms
 from web_site import make_site, served
 
-from davy.serve.app import create_app
-from davy.serve.start import ServeOptions, listen, settings_of
-from davy.store import sessions
+from davy.people.store import sessions
+from davy.server.app import create_app
+from davy.server.start import ServeOptions, listen, settings_of
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
 

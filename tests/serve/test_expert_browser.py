@@ -10,8 +10,10 @@ from browser_tab import fits, open_tab
 from labelling import make_lamps
 from test_expert_page import LOUD, NOT, answered
 
-from davy.lexicons.read import Lexicon
-from davy.store import members, posts, users, verdicts
+from davy.annotation.project.store import members, posts
+from davy.annotation.settling.store import verdicts
+from davy.people.store import users
+from davy.text.lexicons.read import Lexicon
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
 

@@ -9,13 +9,15 @@ from labelling import Lamps, make_lamps
 from test_expert_page import LOUD, NOT, SLY, STRICT, answered, settled
 from web_site import Site, post, token_in
 
-from davy.annotate.many_cases import LEFT, MOST_CASES
-from davy.annotate.project_scheme import scheme_of
+from davy.annotation.care.store import work_sessions
+from davy.annotation.labelling.store import annotations, items
+from davy.annotation.project.project_scheme import scheme_of
+from davy.annotation.settling.many_cases import LEFT, MOST_CASES
 from davy.core import Annotation
-from davy.lexicons.read import Lexicon
-from davy.serve.i18n import LANGUAGES, Translator
-from davy.store import annotations, items, sittings, users
+from davy.people.store import users
 from davy.store.columns import new_id, now
+from davy.text.lexicons.read import Lexicon
+from davy.web.i18n import LANGUAGES, Translator
 
 MANY = "/projects/lamps/expert/many"
 RUDE = "disagreement:rude"
@@ -134,7 +136,7 @@ def test_each_settled_case_counts_as_work_and_a_rest_comes_when_it_is_due(lamps)
     done = post(client, MANY, form(*ids, decision="answer:rude", sure="yes"), page=MANY)
     assert done.headers["location"] == "/projects/lamps/rest"
     with lamps.site.store.read() as db:
-        (sitting,) = sittings.recent(db, lamps.user("expert"), now())
+        (sitting,) = work_sessions.recent(db, lamps.user("expert"), now())
     assert (sitting.items, sitting.hard) == (3, 3)
     assert client.get(MANY).headers["location"] == "/projects/lamps/rest"
 

@@ -8,10 +8,13 @@ import pytest
 from labelling import Lamps, make_lamps
 from web_site import Site, post, token_in
 
-from davy.annotate.adjudicate import settle_item
-from davy.annotate.project_scheme import scheme_of
+from davy.annotation.labelling.store import annotations, items
+from davy.annotation.project.project_scheme import scheme_of
+from davy.annotation.project.store import members
+from davy.annotation.settling.adjudicate import settle_item
+from davy.annotation.settling.store import cases, verdicts
 from davy.core import Annotation
-from davy.store import annotations, cases, items, members, users, verdicts
+from davy.people.store import users
 from davy.store.columns import new_id, now
 
 NOT = {"rude": ("not rude",)}

@@ -9,7 +9,7 @@ import pytest
 from browser_tab import fits, open_tab
 
 import exchange_case
-from davy.store import members
+from davy.annotation.project.store import members
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
 

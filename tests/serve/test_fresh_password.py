@@ -6,9 +6,9 @@ import pytest
 from sqlalchemy import update
 from web_site import BASE, PASSWORD, token_in
 
-from davy.store import keys
+from davy.people.store import keys
+from davy.people.store.tables import sessions as sessions_table
 from davy.store.columns import now
-from davy.store.people_tables import sessions as sessions_table
 
 KEY = {"name": "mine", "scope": "score", "days": "30"}
 

@@ -9,11 +9,11 @@ import pytest
 from test_serve_detectors import save_model
 
 from davy import schemes
-from davy.actions.detectors import register_detector
-from davy.models import embedded
-from davy.models.baselines import Majority
-from davy.serve.detector import Detector, PostToScore
-from davy.serve.detectors import Detectors
+from davy.detectors import embedded
+from davy.detectors.baselines import Majority
+from davy.detectors.registered import register_detector
+from davy.scoring.queue.detector import Detector, PostToScore
+from davy.scoring.queue.detectors import Detectors
 
 
 def swapped(store, change) -> tuple[str, str, dict[str, str]]:

@@ -7,9 +7,10 @@ import pytest
 from browser_tab import fits, open_tab
 from test_projects_browser import PHONE
 
-from davy.annotate import images as pictures
-from davy.annotate import project_creation, project_file
-from davy.store import items, members, phases
+from davy.annotation.labelling.store import items
+from davy.annotation.project import images as pictures
+from davy.annotation.project import project_creation, project_file
+from davy.annotation.project.store import members, phases
 from drawn_memes import draw, folder_of, zip_of
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow]

@@ -14,8 +14,9 @@ from datetime import timedelta
 import pytest
 
 from davy.core import UserError
+from davy.jobs import store as jobs
 from davy.jobs.worker import JobContext, JobWorker
-from davy.store import Store, columns, events, jobs
+from davy.store import Store, columns, events
 
 
 def add(store: Store, kind: str, **arguments) -> str:

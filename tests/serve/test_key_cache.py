@@ -9,8 +9,8 @@ from test_serve_score import ask, make_key
 from web_site import post
 
 from davy.core.errors import UserError
-from davy.serve.key_cache import MOST, KeyCache
-from davy.store import key_usage, keys
+from davy.people.key_cache import MOST, KeyCache
+from davy.people.store import key_usage, keys
 
 
 @pytest.fixture

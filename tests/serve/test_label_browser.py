@@ -9,8 +9,9 @@ import pytest
 from browser_tab import another_tab, fits, open_tab
 from labelling import RUDE, make_lamps
 
-from davy.lexicons.read import Lexicon
-from davy.store import annotations, sessions, tallies
+from davy.annotation.labelling.store import annotations, tallies
+from davy.people.store import sessions
+from davy.text.lexicons.read import Lexicon
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
 

@@ -7,7 +7,7 @@ from pathlib import Path
 from labelling import make_lamps, send
 from sqlalchemy import event
 
-from davy.store import annotations, tallies
+from davy.annotation.labelling.store import annotations, tallies
 
 POLITE = {"rude": ("not rude",)}
 

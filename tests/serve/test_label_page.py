@@ -9,9 +9,12 @@ import pytest
 from labelling import RUDE, add_phase, form_of, make_lamps, send
 from web_site import Site, hashed_password, post, token_in
 
+from davy.annotation.care.store import work_sessions
+from davy.annotation.labelling.store import annotations, assignments, tallies
+from davy.annotation.project.store import guidelines, members, phases, posts
 from davy.core import Guideline, Wording
-from davy.serve.app import create_app
-from davy.store import annotations, assignments, guidelines, members, phases, posts, sittings, tallies, users
+from davy.people.store import users
+from davy.server.app import create_app
 
 POLITE = {"rude": ("not rude",)}
 TEXTS = [f"post number {n} shines" for n in range(1, 7)]
@@ -45,7 +48,7 @@ def test_a_post_is_asked_answered_saved_and_followed_by_the_next(site):
     assert kept.guideline_version == 1
     with site.store.read() as db:
         assert tallies.get(db, lamps.phase.id, lamps.user("annotator")).given == 1
-        assert sittings.hours(db, "lamps")[lamps.user("annotator")].items == 1
+        assert work_sessions.hours(db, "lamps")[lamps.user("annotator")].items == 1
 
 
 def test_without_scripts_the_form_comes_back_with_what_the_answer_asks_for(site):
@@ -135,7 +138,7 @@ def test_a_form_sent_twice_counts_once_for_the_post_and_for_the_hours(site):
     assert shown(first.text) == shown(second.text) == 2
     assert len(mine(lamps)) == 1
     with site.store.read() as db:
-        assert sittings.hours(db, "lamps")[lamps.user("annotator")].items == 1
+        assert work_sessions.hours(db, "lamps")[lamps.user("annotator")].items == 1
 
 
 def test_a_second_tab_is_told_kindly_and_moves_on(site):
@@ -309,7 +312,7 @@ def test_scripts_in_texts_comments_labels_and_guidelines_are_shown_and_never_run
 
 
 def test_texts_are_masked_blurred_or_plain_as_each_person_chose(site):
-    from davy.lexicons.read import Lexicon
+    from davy.text.lexicons.read import Lexicon
 
     object.__setattr__(site.app.state.context, "lexicon", Lexicon.of("grumblefop"))
     lamps = make_lamps(site, ["a grumblefop"])

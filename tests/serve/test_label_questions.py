@@ -8,10 +8,10 @@ import pytest
 from starlette.datastructures import FormData
 
 from davy import schemes
+from davy.annotation.labelling.pages.questions import note_on_flag, question_views, read_answers
 from davy.core import Guideline, Wording
-from davy.serve.errors import LocalizedError
-from davy.serve.labelling.questions import note_on_flag, question_views, read_answers
-from davy.serve.markdown import render_markdown
+from davy.web.errors import LocalizedError
+from davy.web.markdown import render_markdown
 
 SHIPPED = ("edos", "gmhp7k", "harmeme", "hate", "hate-offensive", "hateful-memes", "hatemoji", "misogyny", "offensive")
 

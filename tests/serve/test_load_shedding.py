@@ -12,8 +12,8 @@ import pytest
 from test_serve_score import make_key
 from web_site import make_site
 
-from davy.serve.batching import QueueFull
-from davy.serve.load_shedding import FEWEST, LONGEST_HOLD, LoadShedding
+from davy.scoring.queue.batching import QueueFull
+from davy.scoring.queue.load_shedding import FEWEST, LONGEST_HOLD, LoadShedding
 
 PATH = {"type": "http", "path": "/v1/score", "method": "POST"}
 
@@ -42,7 +42,7 @@ def refused(monkeypatch) -> Callable[[LoadShedding, int], float]:
     async def note(seconds: float) -> None:
         held.append(seconds)
 
-    monkeypatch.setattr("davy.serve.load_shedding.asyncio.sleep", note)
+    monkeypatch.setattr("davy.scoring.queue.load_shedding.asyncio.sleep", note)
 
     def refuse(layer: LoadShedding, port: int) -> float:
         with pytest.raises(QueueFull):
@@ -72,7 +72,7 @@ def test_one_that_waited_as_told_is_refused_at_once(refused):
 
 
 def test_refusals_are_forgotten_when_there_are_many(monkeypatch, refused):
-    monkeypatch.setattr("davy.serve.load_shedding.MOST_REFUSED", 3)
+    monkeypatch.setattr("davy.scoring.queue.load_shedding.MOST_REFUSED", 3)
     layer = overloaded()
     for port in range(10):
         refused(layer, port)

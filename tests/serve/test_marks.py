@@ -9,9 +9,9 @@ from labelling import MARKS, make_lamps, send
 from test_expert_page import answered
 from web_site import post, token_in
 
-from davy.lexicons.read import Lexicon
-from davy.store import annotations, tallies
+from davy.annotation.labelling.store import annotations, tallies
 from davy.store.columns import now
+from davy.text.lexicons.read import Lexicon
 
 TEXT = "your lamp is dim 🙂🙂 go away"
 WORDS = ["0-4", "5-9", "10-12", "13-16", "17-18", "18-19", "20-22", "23-27"]
@@ -114,7 +114,7 @@ def test_an_expert_sees_who_marked_what_and_settles_it(lamps):
 
 
 def test_the_editor_takes_a_question_about_words_without_labels(site):
-    from davy.schemes import draft
+    from davy.scheme_editor import draft
 
     values = draft.blank_draft("lamps", {"en": "Lamps"})
     values["questions"] = [

@@ -8,8 +8,8 @@ import pytest
 from labelling import MARKS, make_lamps
 from test_label_browser import PHONE, fits, keys, mine, open_page  # noqa: F401 — a fixture
 
-from davy.lexicons.read import Lexicon
-from davy.store import members
+from davy.annotation.project.store import members
+from davy.text.lexicons.read import Lexicon
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
 

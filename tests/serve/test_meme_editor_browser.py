@@ -15,19 +15,20 @@ from starlette.requests import Request
 from starlette.responses import Response
 from test_projects_browser import PHONE
 
-from davy.annotate import project_creation, project_file
-from davy.core.meme_layout import MemeLayout
+from davy.annotation.project import project_creation, project_file
+from davy.annotation.project.pages.project_access import Place, in_project, project_page
+from davy.annotation.project.store import images, members
 from davy.image.likeness import describe, pack
 from davy.image.picture import read_picture
 from davy.memes.building import keep_meme, picture_folder, start_layout
-from davy.serve import render
-from davy.serve.context import context_of
-from davy.serve.library_picker import picker_of
-from davy.serve.membership import Place, in_project, project_page
-from davy.serve.meme_editor import editor_of, layout_in
-from davy.serve.visitor import Form
-from davy.store import image_library, images, members
-from davy.store.image_library import LibraryImage
+from davy.memes.meme_layout import MemeLayout
+from davy.memes.pages.library_picker import picker_of
+from davy.memes.pages.meme_editor import editor_of, layout_in
+from davy.memes.store import image_library
+from davy.memes.store.image_library import LibraryImage
+from davy.people.pages.visitor import Form
+from davy.web import render
+from davy.web.context import context_of
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
 

@@ -11,19 +11,23 @@ from sqlalchemy import update
 from starlette.testclient import TestClient
 from web_site import Site, token_in
 
-from davy.annotate import labelling, meme_families, meme_tasks
-from davy.annotate.exchange.row_export import choose_phases, gather_rows
-from davy.annotate.project_scheme import scheme_of
-from davy.annotate.rating_agreement import rating_agreement
+from davy.annotation.exchange.row_export import choose_phases, gather_rows
+from davy.annotation.labelling import labelling
+from davy.annotation.labelling.store import items
+from davy.annotation.project.project_scheme import scheme_of
+from davy.annotation.project.store import images, members, phases, projects
+from davy.annotation.project.store import posts as stored_posts
+from davy.annotation.project.store.tables import posts
 from davy.core import Post
 from davy.image.likeness import describe, pack
 from davy.image.picture import read_picture
-from davy.lexicons.read import load
-from davy.store import image_library, images, items, members, meme_steps, phases, projects, sessions
-from davy.store import posts as stored_posts
+from davy.memes import meme_families, meme_tasks
+from davy.memes.rating_agreement import rating_agreement
+from davy.memes.store import image_library, meme_steps
+from davy.memes.store.image_library import LibraryImage
+from davy.people.store import sessions
 from davy.store.columns import new_id
-from davy.store.image_library import LibraryImage
-from davy.store.project_tables import posts
+from davy.text.lexicons.read import load
 from drawn_memes import draw
 from meme_project import HARMLESS, HATEFUL, MemeBench, keep, make_memes
 

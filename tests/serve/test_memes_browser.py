@@ -9,10 +9,11 @@ from browser_tab import fits, open_tab
 from test_meme_pages import MemeSite
 from test_projects_browser import PHONE
 
+from davy.annotation.project.store import members
 from davy.image.likeness import describe, pack
 from davy.image.picture import read_picture
-from davy.store import image_library, members
-from davy.store.image_library import LibraryImage
+from davy.memes.store import image_library
+from davy.memes.store.image_library import LibraryImage
 from drawn_memes import draw
 from meme_project import keep, make_memes
 

@@ -20,8 +20,8 @@ from test_routes import WHO, lines
 from two_projects import SECRET, fill_rooms
 from web_site import BASE, Site, make_site, post, token_in
 
-from davy.serve.settings import ServerSettings
-from davy.store.schema import metadata
+from davy.schema import metadata
+from davy.web.settings import ServerSettings
 
 OUTSIDERS = ("outsider", "left", "server expert", "manager of q")
 GUIDELINE = "the guideline of p is bound in green"

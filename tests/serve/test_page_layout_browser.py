@@ -11,10 +11,12 @@ from test_serve_browser import open_page, sign_in  # noqa: F401 — open_page is
 from web_site import make_site, served
 
 import exchange_case
-from davy.models import embedded
-from davy.serve.http_guard import GuardedProtocol
-from davy.serve.start import listen
-from davy.store import detectors, jobs, users
+from davy.detectors import embedded
+from davy.detectors import store as detectors
+from davy.jobs import store as jobs
+from davy.people.store import users
+from davy.server.start import listen
+from davy.web.http_guard import GuardedProtocol
 
 pytestmark = pytest.mark.browser
 

@@ -6,7 +6,8 @@ import pytest
 from labelling import RUDE, make_lamps, send
 from web_site import post
 
-from davy.store import items, phases
+from davy.annotation.labelling.store import items
+from davy.annotation.project.store import phases
 
 PAGE = "/projects/lamps/phases/one/settings"
 

@@ -11,9 +11,12 @@ from two_projects import SECRET, fill, fill_rooms
 from typer.testing import CliRunner
 from web_site import Site, post
 
-from davy.cli.app import app
+from davy.annotation.labelling.store import annotations
+from davy.annotation.project.store import members, phases
 from davy.core.errors import UserError
-from davy.store import annotations, events, keys, members, phases
+from davy.people.store import keys
+from davy.shell.app import app
+from davy.store import events
 
 GREEN, BLUE = SECRET["p"], SECRET["q"]
 COMMENT = {"comment": {"text": "hi"}, "requestedAttributes": {"TOXICITY": {}}}

@@ -8,9 +8,9 @@ import pytest
 from labelling import make_lamps
 from web_site import post, token_in
 
-from davy.annotate import settings as project_settings
-from davy.annotate.consent_text import fill_consent
-from davy.store import phases, projects
+from davy.annotation.care.consent_text import fill_consent
+from davy.annotation.project import settings as project_settings
+from davy.annotation.project.store import phases, projects
 
 CARE = {
     "care.break_after_minutes": "40",

@@ -7,7 +7,8 @@ import re
 import pytest
 from browser_tab import fits, open_tab
 
-from davy.store import members, phases, users
+from davy.annotation.project.store import members, phases
+from davy.people.store import users
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
 

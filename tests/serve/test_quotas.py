@@ -10,11 +10,12 @@ from test_serve_score import ask, make_key
 from typer.testing import CliRunner
 from web_site import make_site
 
-from davy.cli.app import app
 from davy.core.errors import UserError
-from davy.serve.quotas import Quotas
-from davy.serve.shared import SharedFile
-from davy.store import events, key_usage, keys, open_store, users
+from davy.people.quotas import Quotas
+from davy.people.store import key_usage, keys, users
+from davy.shell.app import app
+from davy.store import events, open_store
+from davy.web.process_counters import SharedFile
 
 
 def test_a_key_has_its_own_rate(site):
@@ -36,7 +37,7 @@ def test_a_restart_does_not_fill_a_quota_again(settings, empty_database):
     with made.started():
         key, secret = make_key(made, per_day=2)
         assert ask(made, {"texts": ["x", "y"]}, secret).status_code == 200
-    from davy.serve.app import create_app
+    from davy.server.app import create_app
 
     made.app = create_app(settings)
     made.store = made.app.state.context.store
@@ -86,7 +87,7 @@ def test_limits_that_make_no_sense_are_refused(site, limits):
 
 def test_options_stand_in_a_file_the_environment_or_the_command_line(tmp_path, monkeypatch):
     asked = []
-    monkeypatch.setattr("davy.serve.start.run", asked.append)
+    monkeypatch.setattr("davy.server.start.run", asked.append)
     path = tmp_path / "serve.yaml"
     path.write_text(
         "port: 9001\nmodel: majority\nshadow-texts: true\nmax-wait: 0.25\nallow-host: [a.example, b.example]\n"

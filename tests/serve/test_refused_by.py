@@ -8,7 +8,7 @@ from starlette.responses import Response
 from web_site import post
 
 from davy.core.errors import UserError
-from davy.serve.refused_by import refused_by
+from davy.web.refused_by import refused_by
 
 
 def test_the_page_of_a_refused_form_keeps_what_was_typed(site):

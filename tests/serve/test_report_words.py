@@ -9,14 +9,14 @@ from pathlib import Path
 
 import pytest
 
-from davy import suites
-from davy.check.fairness import RATE_TITLES
-from davy.compare.results import CALIBRATION, OVERALL
-from davy.serve.report_words import translate_report
-from davy.serve.translations import translations_of
+from davy.evaluation.results import CALIBRATION, OVERALL
+from davy.testing import suites
+from davy.testing.fairness import RATE_TITLES
+from davy.web.report_translation import translate_report
+from davy.web.translations import translations_of
 
 ROOT = Path(str(resources.files("davy")))
-SOURCES = [*sorted((ROOT / "check/report").glob("*.py")), ROOT / "compare/page.py", ROOT / "compare/results.py"]
+SOURCES = [*sorted((ROOT / "check/report").glob("*.py")), ROOT / "evaluation/page.py", ROOT / "evaluation/results.py"]
 SAME = {"F1", "macro-F1", "AUROC", "Brier", "ECE", "p"}
 """Heads that are the same in both languages."""
 
@@ -40,7 +40,7 @@ def test_every_heading_sentence_and_head_of_a_check_and_an_evaluation_is_there_i
                 wanted |= {written(it) for it in (node.args[:1] if called == "Column" else node.args)}
     wanted = {it for it in wanted if re.search(r"[^\W\d_]{2}", it)}
     assert len(wanted) > 50
-    # compare/results.py has one more table, for spreadsheets, which pages do not show.
+    # evaluation/results.py has one more table, for spreadsheets, which pages do not show.
     assert wanted - set(german) - SAME <= {"value", "low", "high"}
 
 
@@ -63,7 +63,7 @@ def test_no_german_sentence_of_reports_is_left_over():
 @pytest.fixture
 def checked(tmp_path):
     """The report's page of a check with two models, an earlier run and gates, one of which can't be passed."""
-    from davy.actions.check import check
+    from davy.testing.check import check
 
     words = {name: tmp_path / f"{name}.txt" for name in ("one", "two")}
     words["one"].write_text("away\t0.9\n")

@@ -10,10 +10,12 @@ from two_projects import fill
 from typer.testing import CliRunner
 from web_site import post
 
-from davy.cli.app import app
-from davy.store import events, projects, retention
+from davy.annotation.project.store import projects
+from davy.moderation.store.shadows import shadow_differences
+from davy.people.store import retention
+from davy.shell.app import app
+from davy.store import events
 from davy.store.columns import new_id, now
-from davy.store.shadows import shadow_differences
 
 
 @pytest.fixture

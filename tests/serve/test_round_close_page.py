@@ -5,9 +5,12 @@ from __future__ import annotations
 import pytest
 from web_site import Site, post
 
-from davy.actions.rounds import CloseSettings, close_project_round
+from davy.annotation.project.store import members
+from davy.jobs import store as jobs
 from davy.jobs.kinds import CLOSE_ROUND
-from davy.store import jobs, members, rounds, users
+from davy.people.store import users
+from davy.rounds.close_round import CloseSettings, close_project_round
+from davy.rounds.store import rounds
 from round_project import HARMLESS, HATEFUL, RoundBench, make_round
 
 FORM = {"architecture": "tfidf", "times": "1"}

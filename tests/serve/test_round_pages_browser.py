@@ -10,8 +10,11 @@ from typing import Any
 import pytest
 from browser_tab import fits, open_tab
 
-from davy.annotate import labelling, project_creation, project_file
-from davy.store import entries, members, projects, rounds, users
+from davy.annotation.labelling import labelling
+from davy.annotation.project import project_creation, project_file
+from davy.annotation.project.store import members, projects
+from davy.people.store import users
+from davy.rounds.store import entries, rounds
 from davy.store.columns import new_id
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow]

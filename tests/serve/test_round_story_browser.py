@@ -8,9 +8,10 @@ from typing import Any
 
 import pytest
 
-from davy.actions.open_round import open_round
-from davy.actions.rounds import CloseSettings, close_project_round
-from davy.store import members, sessions, users
+from davy.annotation.project.store import members
+from davy.people.store import sessions, users
+from davy.rounds.close_round import CloseSettings, close_project_round
+from davy.rounds.open_round import open_round
 from round_project import HARMLESS, HATEFUL, RoundBench, make_round
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow]

@@ -9,15 +9,18 @@ from typing import Any
 import pytest
 from browser_tab import fits, open_tab
 
-from davy.annotate import labelling, project_creation, project_file
-from davy.annotate.project_scheme import scheme_of
-from davy.core import TargetPrediction
+from davy.annotation.labelling import labelling
+from davy.annotation.project import project_creation, project_file
+from davy.annotation.project.project_scheme import scheme_of
+from davy.annotation.project.store import members, messages, projects
 from davy.jobs import kinds
 from davy.jobs.worker import JobWorker
-from davy.lexicons.read import Lexicon
+from davy.people.store import users
 from davy.rounds import entries as entering
-from davy.store import entries, members, messages, projects, rounds, users
+from davy.rounds.round import TargetPrediction
+from davy.rounds.store import entries, rounds
 from davy.store.columns import new_id
+from davy.text.lexicons.read import Lexicon
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
 

@@ -29,8 +29,9 @@ import pytest
 from two_projects import fill_rooms
 from web_site import PASSWORD, Site, make_site, token_in
 
-from davy.serve.settings import ServerSettings
-from davy.store import invitations, project_suites, sessions
+from davy.people.store import invitations, sessions
+from davy.runs import store as project_suites
+from davy.web.settings import ServerSettings
 
 WHO = ("", "outsider", "annotator", "expert", "manager", "wellbeing", "left", "manager of q", "admin")
 

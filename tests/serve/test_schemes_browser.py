@@ -11,7 +11,8 @@ from playwright.sync_api import expect
 from test_projects_browser import PHONE
 
 from davy import schemes as shipped
-from davy.store import images, phases, posts, projects, schemes
+from davy.annotation.project.store import images, phases, posts, projects
+from davy.schemes.store import schemes
 from drawn_memes import draw
 from excel_file import excel_file
 

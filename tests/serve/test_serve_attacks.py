@@ -9,10 +9,14 @@ import pytest
 from web_site import post, token_in
 
 import challenge_case
-from davy.annotate import project_creation, project_file
-from davy.core import PROJECT_ROLES
-from davy.serve.pages import ROUTERS
-from davy.store import events, jobs, keys, members, sessions, teams, users
+from davy.annotation.project import project_creation, project_file
+from davy.annotation.project.project import PROJECT_ROLES
+from davy.annotation.project.store import members
+from davy.challenges.store import teams
+from davy.jobs import store as jobs
+from davy.people.store import keys, sessions, users
+from davy.server.routers import ROUTERS
+from davy.store import events
 
 FORMS = (
     "/sign-in",

@@ -10,7 +10,8 @@ from browser_tab import fits, open_tab
 from playwright.sync_api import expect
 from web_site import PASSWORD, served
 
-from davy.store import invitations, jobs
+from davy.jobs import store as jobs
+from davy.people.store import invitations
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
 
@@ -82,7 +83,7 @@ def test_a_text_is_scored_on_its_page(open_page, scripts):
 
 
 def test_masked_words_show_on_a_click_even_without_scripts(open_page, live):
-    from davy.lexicons.read import Lexicon
+    from davy.text.lexicons.read import Lexicon
 
     object.__setattr__(live.site.app.state.context, "lexicon", Lexicon.of("grumblefop"))
     page = open_page(java_script_enabled=False)
@@ -232,8 +233,8 @@ def test_script_in_a_text_never_runs(open_page):
 
 
 def test_memes_start_as_the_servers_preview_and_a_click_fetches_the_sharp_one(browser, tmp_path):
-    from davy.serve.app import create_app
-    from davy.serve.start import ServeOptions, listen, settings_of
+    from davy.server.app import create_app
+    from davy.server.start import ServeOptions, listen, settings_of
 
     listening = listen("127.0.0.1", 0)
     port = listening.getsockname()[1]

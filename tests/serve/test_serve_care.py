@@ -10,23 +10,16 @@ import pytest
 from web_site import PASSWORD, Site, hashed_password, post, token_in
 
 from davy import schemes as shipped
-from davy.actions.exchange import export_survey
-from davy.annotate import care
+from davy.annotation.care import care
+from davy.annotation.care.store import check_ins, responses
+from davy.annotation.exchange.exchange import export_survey
+from davy.annotation.labelling.store import items
+from davy.annotation.project.store import members, messages, phases, posts, projects
+from davy.annotation.settling.store import codes
 from davy.core import Post
-from davy.store import (
-    check_ins,
-    codes,
-    events,
-    items,
-    members,
-    messages,
-    phases,
-    posts,
-    projects,
-    responses,
-    schemes,
-    users,
-)
+from davy.people.store import users
+from davy.schemes.store import schemes
+from davy.store import events
 from davy.store.columns import now
 
 HOME = "/projects/pilot"

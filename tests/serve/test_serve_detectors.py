@@ -13,15 +13,16 @@ from starlette.testclient import TestClient
 from web_site import post
 
 from davy import schemes
-from davy.actions.detectors import register_detector
 from davy.core import Abilities, Scores, UserError
-from davy.models.baselines import Majority
-from davy.models.embedded import weights_folder
-from davy.score.explain import explain
-from davy.serve.app import create_app
-from davy.serve.detector import Detector, PostToScore
-from davy.serve.detectors import Detectors
-from davy.store import detectors, keys
+from davy.detectors import store as detectors
+from davy.detectors.baselines import Majority
+from davy.detectors.embedded import weights_folder
+from davy.detectors.registered import register_detector
+from davy.people.store import keys
+from davy.scoring.explain import explain
+from davy.scoring.queue.detector import Detector, PostToScore
+from davy.scoring.queue.detectors import Detectors
+from davy.server.app import create_app
 
 
 def save_model(folder, answer="not hateful", name="comments"):
@@ -180,7 +181,7 @@ def test_few_detectors_are_in_memory_and_the_one_asked_least_lately_goes(store, 
 
 
 def test_many_who_ask_at_once_wait_for_one_loading(store, tmp_path):
-    from davy.actions.detectors import load_registered
+    from davy.detectors.registered import load_registered
 
     register_detector(store, str(save_model(tmp_path / "m")), by="shell")
     question = schemes.load("hate").question("hate")

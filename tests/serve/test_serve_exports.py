@@ -10,11 +10,13 @@ import pytest
 from web_site import Site, post, token_in
 
 import exchange_case
-from davy.actions import exchange as action
-from davy.annotate.exchange import row_import
-from davy.jobs import exchange, job_files, kinds
+from davy.annotation.exchange import exchange as action
+from davy.annotation.exchange import jobs as exchange
+from davy.annotation.exchange import row_import
+from davy.annotation.project.store import members, phases
+from davy.jobs import job_files, kinds
+from davy.jobs import store as jobs
 from davy.jobs.worker import JobContext, JobWorker
-from davy.store import jobs, members, phases
 
 EXPORTS = "/projects/tea-1/exports"
 
@@ -96,7 +98,7 @@ def test_only_managers_export_and_addresses_of_others_lead_nowhere(tea):
     assert client.get(f"{EXPORTS}/{job.id}/other.txt").status_code == 404
     assert client.get(f"{EXPORTS}/nothing/{job.result['file']}").status_code == 404
     with tea.store.write() as db:
-        from davy.store import projects
+        from davy.annotation.project.store import projects
 
         projects.create(db, id="other", title="Other", scheme="tea", scheme_version=1, settings={}, by="shell")
         members.add(db, "other", tea.people["expert"].id, ["manager"], by="shell")
@@ -244,7 +246,7 @@ def test_an_export_whose_worker_died_begins_anew_and_an_import_is_not_done_twice
     with tea.store.write() as db:  # as if the worker had died between the import and the word that it is done
         from sqlalchemy import update
 
-        from davy.store.jobs import jobs as table
+        from davy.jobs.store import jobs as table
 
         db.execute(update(table).where(table.c.id == job.id).values(state="waiting", result=None))
     with JobWorker(tea.store, {"test import": exchange.import_file}, files=folder, poll_seconds=0.05):
@@ -282,7 +284,7 @@ def test_an_import_that_a_worker_left_goes_on_with_the_next_row(tea, tmp_path, m
 
 
 def test_without_a_folder_for_files_the_page_says_what_to_do(tea, monkeypatch):
-    from davy.serve.pages import exports
+    from davy.annotation.exchange.pages import exports
 
     monkeypatch.setattr(exports.job_files, "files_folder", lambda *_: None)
     client = tea.as_("expert")

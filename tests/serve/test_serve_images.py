@@ -11,9 +11,11 @@ import pytest
 from PIL import Image
 from web_site import Site, token_in
 
-from davy.annotate import images as pictures
-from davy.annotate import project_creation, project_file
-from davy.store import events, images, members, users
+from davy.annotation.project import images as pictures
+from davy.annotation.project import project_creation, project_file
+from davy.annotation.project.store import images, members
+from davy.people.store import users
+from davy.store import events
 from drawn_memes import draw, zip_of
 
 PLAN = b"{name: memes, title: Memes, preset: hateful-memes, phases: {rating: {answers: 2}}}"
@@ -105,7 +107,7 @@ def test_an_outsider_gets_404_for_pictures_whether_they_exist_or_not(site, proje
 def test_the_pages_send_previews_and_say_what_is_missing(site, project):
     upload(site.as_("expert"), {"a.png": draw(1), "b.png": draw(2)})
     with site.store.write() as db:
-        from davy.store import phases
+        from davy.annotation.project.store import phases
 
         members.consent(db, "memes", site.people["annotator"].id)
         phases.open_phase(db, phases.by_name(db, "memes", "rating").id, by="shell")

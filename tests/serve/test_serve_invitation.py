@@ -7,7 +7,7 @@ from datetime import timedelta
 
 from web_site import PASSWORD, post
 
-from davy.store import invitations, users
+from davy.people.store import invitations, users
 
 FORM = {"name": "Ada Lamp", "login": "ada", "password": PASSWORD, "again": PASSWORD}
 

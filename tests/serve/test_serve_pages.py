@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from davy.serve.headers import ALWAYS
-from davy.serve.permissions import MAY, may
-from davy.store.users import ROLES
+from davy.people.permissions import MAY, may
+from davy.people.store.users import ROLES
+from davy.web.headers import ALWAYS
 
 PAGES = {
     "/": None,

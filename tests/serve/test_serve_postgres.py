@@ -9,10 +9,14 @@ from threading import Barrier
 import pytest
 from web_site import Site, hashed_password, post
 
+from davy.annotation.project.store import members, projects
+from davy.annotation.settling.store import verdicts
 from davy.core import Post, Verdict
+from davy.people.store import users
 from davy.schemes import load, text_of
-from davy.serve.app import create_app
-from davy.store import events, members, projects, schemes, users, verdicts
+from davy.schemes.store import schemes
+from davy.server.app import create_app
+from davy.store import events
 from post_rows import add_post
 
 pytestmark = pytest.mark.postgres

@@ -11,25 +11,17 @@ import polars as pl
 import pytest
 from web_site import PASSWORD, Site, post, token_in
 
-from davy.annotate import project_creation, project_file
-from davy.core import PHASE_KINDS, PROJECT_ROLES, PhaseKind
-from davy.serve import i18n
-from davy.serve.membership import ADMINS_MAY, PROJECT_MAY, ROOMS
-from davy.store import (
-    events,
-    guidelines,
-    invitations,
-    items,
-    members,
-    messages,
-    personal_data,
-    phases,
-    posts,
-    projects,
-    schemes,
-    users,
-)
-from davy.store.invitations import invitations as invitation_table
+from davy.annotation.labelling.store import items
+from davy.annotation.project import project_creation, project_file
+from davy.annotation.project.pages.project_access import ADMINS_MAY, PROJECT_MAY, ROOMS
+from davy.annotation.project.phase_kind import PHASE_KINDS, PhaseKind
+from davy.annotation.project.project import PROJECT_ROLES
+from davy.annotation.project.store import guidelines, members, messages, phases, posts, projects
+from davy.people.store import invitations, personal_data, users
+from davy.people.store.invitations import invitations as invitation_table
+from davy.schemes.store import schemes
+from davy.store import events
+from davy.web import i18n
 
 PLAN = b"""
 name: pilot
@@ -461,7 +453,7 @@ def test_wrong_settings_change_nothing_and_keep_what_was_typed(site, project):
 
 def test_a_scheme_that_has_answers_cannot_be_edited_under_a_project(site, project):
     from davy import schemes as shipped
-    from davy.annotate import labelling
+    from davy.annotation.labelling import labelling
     from davy.core.errors import UserError
     from davy.store.columns import new_id
 

@@ -6,10 +6,12 @@ import pytest
 from web_site import post
 
 import exchange_case
+from davy.annotation.project.store import posts, projects
 from davy.core import Post
 from davy.jobs import kinds
-from davy.serve.i18n import LANGUAGES, Translator
-from davy.store import jobs, keys, posts, projects
+from davy.jobs import store as jobs
+from davy.people.store import keys
+from davy.web.i18n import LANGUAGES, Translator
 
 
 def test_a_key_is_shown_once_works_and_can_be_revoked(site):
@@ -137,7 +139,7 @@ def test_posts_are_masked_filtered_and_paged(site):
 
 
 def test_a_large_collection_is_not_counted_to_the_end(site, monkeypatch):
-    from davy.store import post_pages
+    from davy.annotation.project.store import post_pages
 
     monkeypatch.setattr(post_pages, "MOST", 3)
     with site.store.write() as db:
@@ -192,6 +194,6 @@ def test_metrics_are_in_the_form_that_prometheus_reads(site):
     ("curl/8.5.0", "curl/8.5.0"), ("", "?"), ("x" * 500, "x" * 40),
 ])  # fmt: skip
 def test_browsers_are_named_as_people_know_them(agent, shown):
-    from davy.serve.pages.sign_in import _shown_client
+    from davy.people.pages.sign_in import _shown_client
 
     assert _shown_client(agent) == shown

@@ -7,13 +7,16 @@ import re
 import pytest
 from web_site import Site, post, token_in
 
-from davy.annotate import labelling, project_creation, project_file
-from davy.core.round import TAKEN_BACK
+from davy.annotation.labelling import labelling
+from davy.annotation.project import project_creation, project_file
+from davy.annotation.project.store import members, projects
+from davy.people.store import users
 from davy.rounds.frame import entries_frame
+from davy.rounds.round import TAKEN_BACK
 from davy.rounds.rules import SENTENCES
-from davy.serve.i18n import Translator
-from davy.store import entries, members, projects, round_seeds, rounds, users
+from davy.rounds.store import entries, round_seeds, rounds
 from davy.store.columns import new_id
+from davy.web.i18n import Translator
 
 HATEFUL = {
     "answer.hate": "hateful",
@@ -192,7 +195,7 @@ def test_a_target_that_went_away_leaves_the_text_in_the_form(duel: Site):
     with duel.store.write() as db:
         from sqlalchemy import update
 
-        from davy.store.rounds import rounds as table
+        from davy.rounds.store.rounds import rounds as table
 
         db.execute(update(table).values(targets=["gone@1"]))
     answer, _ = enter(duel, "ada", TEXT)

@@ -10,9 +10,11 @@ import pytest
 from web_site import Site, post, token_in
 
 import exchange_case
+from davy.annotation.project.store import members
+from davy.detectors import store as detectors
 from davy.jobs import kinds
+from davy.jobs import store as jobs
 from davy.jobs.worker import JobWorker
-from davy.store import detectors, jobs, members
 from excel_file import excel_file
 
 TEXTS = "id,body\n1,a fine day\n2,what a grumblefop\n3,a sneezewit\n"
@@ -57,7 +59,7 @@ def second_detector(site, tmp_path, name="other") -> str:
     """Register a word list that knows only one of the words; return its name@version."""
     words = tmp_path / "other.txt"
     words.write_text("sneezewit\t0.9\n")
-    from davy.models.load import load
+    from davy.detectors.load import load
 
     with site.store.write() as db:
         source = f"keywords:{words}"
@@ -244,7 +246,7 @@ def test_runs_of_one_person_are_not_seen_by_another_and_annotators_start_none(si
     assert site.as_("annotator").get("/runs").status_code == 403
     assert site.as_("admin").get(address).status_code == 200
     with site.store.write() as db:
-        from davy.store import users
+        from davy.people.store import users
 
         site.people["another"] = users.add(db, login="another", name="Another", role="expert", by="shell")
     assert site.as_("another").get(address).status_code == 404

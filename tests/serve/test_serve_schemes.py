@@ -8,8 +8,12 @@ import pytest
 from web_site import Site, post
 
 from davy import schemes as shipped
-from davy.schemes import draft
-from davy.store import codes, members, projects, scheme_drafts, schemes, users
+from davy.annotation.project.store import members, projects
+from davy.annotation.settling.store import codes
+from davy.people.store import users
+from davy.scheme_editor import draft
+from davy.scheme_editor import store as scheme_drafts
+from davy.schemes.store import schemes
 
 LABELS = {
     "label.0.was": "", "label.0.title.en": "Dry", "label.0.title.de": "Trocken", "label.0.code": "0",

@@ -10,10 +10,10 @@ import pytest
 from web_site import make_site, post, token_in
 
 from davy.core.scorer import Scores
-from davy.models.embedded import LOOKS
+from davy.detectors.embedded import LOOKS
+from davy.people.store import keys, users
 from davy.schemes import load
-from davy.serve.detector import answer_tree
-from davy.store import keys, users
+from davy.scoring.queue.detector import answer_tree
 from drawn_memes import draw
 
 
@@ -53,7 +53,7 @@ def test_the_result_is_in_the_readers_language(site):
 
 
 def test_hurtful_words_are_masked_with_the_plain_text_behind_a_switch(site):
-    from davy.lexicons.read import Lexicon
+    from davy.text.lexicons.read import Lexicon
 
     object.__setattr__(site.app.state.context, "lexicon", Lexicon.of("grumblefop"))
     client = site.as_("annotator")

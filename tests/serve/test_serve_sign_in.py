@@ -10,7 +10,8 @@ import pytest
 from sqlalchemy import select, update
 from web_site import PASSWORD, post, token_in
 
-from davy.store import events, sessions, tables, users
+from davy.people.store import sessions, users
+from davy.store import events, tables
 from davy.store.columns import now
 
 

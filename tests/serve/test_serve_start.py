@@ -15,9 +15,10 @@ import httpx
 import pytest
 
 from davy.core.errors import UserError
-from davy.serve.settings import ServerSettings, is_loopback, secret_key_for
-from davy.serve.start import ServeOptions, first_admin_link, listen, run, settings_of
-from davy.store import invitations, open_store, users
+from davy.people.store import invitations, users
+from davy.server.start import ServeOptions, first_admin_link, listen, run, settings_of
+from davy.store import open_store
+from davy.web.settings import ServerSettings, is_loopback, secret_key_for
 
 
 def test_the_secret_is_made_once_and_only_its_owner_can_read_it(tmp_path, monkeypatch):
@@ -96,9 +97,10 @@ def test_the_first_link_makes_an_admin_and_older_ones_stop_working(tmp_path, set
 
 
 def test_the_demo_has_posts_in_both_languages_several_schemes_and_memes(tmp_path, monkeypatch):
-    from davy.annotate.images import folder_of
-    from davy.serve import demo
-    from davy.store import post_pages, schemes
+    from davy.annotation.project.images import folder_of
+    from davy.annotation.project.store import post_pages
+    from davy.demo import demo
+    from davy.schemes.store import schemes
 
     made = settings_of(ServeOptions(demo=True), 8460, tmp_path)
     with open_store(made.database) as store, store.read() as db:

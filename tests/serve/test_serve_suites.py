@@ -9,8 +9,9 @@ from test_serve_runs import run_page, start
 from web_site import Site, post
 
 import exchange_case
-from davy.store import members, project_suites
-from davy.suites.suite_form import FillIn, SuiteForm, SuitePart, read_form
+from davy.annotation.project.store import members
+from davy.runs import store as project_suites
+from davy.runs.suite_form import FillIn, SuiteForm, SuitePart, read_form
 
 BASE = "/projects/tea-1/train/suites"
 FILLED = {

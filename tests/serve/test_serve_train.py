@@ -15,9 +15,11 @@ import pytest
 from web_site import Site, post, token_in
 
 import exchange_case
+from davy.annotation.project.store import members
+from davy.detectors import store as detectors
+from davy.detectors.load import load
+from davy.jobs import store as jobs
 from davy.jobs.kinds import TRAIN
-from davy.models.load import load
-from davy.store import detectors, jobs, members
 from tiny_encoder import make_tiny_encoder
 
 TRAINING = "/projects/tea-1/train"
@@ -194,7 +196,7 @@ def test_a_transformers_training_that_was_started_on_a_page_survives_the_death_o
 
 
 def test_a_server_without_torch_offers_and_takes_the_small_kind_only(tea, monkeypatch):
-    monkeypatch.setattr("davy.serve.pages.train.find_spec", lambda _: None)
+    monkeypatch.setattr("davy.runs.pages.train.find_spec", lambda _: None)
     client = tea.as_("expert")
     page = client.get(TRAINING).text
     assert 'value="tfidf"' in page

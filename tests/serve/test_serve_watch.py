@@ -9,12 +9,17 @@ import time
 import pytest
 from web_site import Site, post
 
-from davy.annotate import disagreements, monitoring
-from davy.annotate.agreement import scheme_of
-from davy.jobs.agreement import enqueue_due_phases
+from davy.annotation.labelling.store import items
+from davy.annotation.project import monitoring
+from davy.annotation.project.store import members, messages, phases
+from davy.annotation.settling import disagreements
+from davy.annotation.settling.agreement import scheme_of
+from davy.annotation.settling.jobs import enqueue_due_phases
+from davy.annotation.settling.store import agreements, phase_answers
+from davy.jobs import store as jobs
 from davy.jobs.kinds import MEASURE_AGREEMENT as KIND
 from davy.jobs.watcher import JobWatcher
-from davy.store import agreements, events, items, jobs, members, messages, phase_answers, phases
+from davy.store import events
 from simulated_people import SAID, Person, careful, gmhp7k, label, truth_of
 
 PILOT = "/projects/gmhp7k"

@@ -13,18 +13,18 @@ import pytest
 from two_projects import fill, fill_rooms
 from web_site import post
 
-from davy.compare.tasks import TITLES
 from davy.core import Metric
 from davy.core.scheme import Wording
+from davy.evaluation.tasks import TITLES
 from davy.report import Column
 from davy.rounds.choice import choice_table
-from davy.serve.audit_words import audit_rows
-from davy.serve.i18n import LANGUAGES, Translator, catalogue, choose_language
-from davy.serve.translations import shipped_titles, translated_title, translations_of
 from davy.store import events
 from davy.store.events import AuditEvent
+from davy.web.audit_translation import audit_rows
+from davy.web.i18n import LANGUAGES, Translator, catalogue, choose_language
+from davy.web.translations import shipped_titles, translated_title, translations_of
 
-SERVE = Path(str(resources.files("davy.serve")))
+SERVE = Path(str(resources.files("davy.web")))
 TEMPLATES = sorted((SERVE / "templates").rglob("*.html"))
 DYNAMIC = (
     "place.", "role.", "scope.", "note.", "error.", "jobs.state.", "home.lead.", "home.about.", "invitation.over.",
@@ -164,19 +164,19 @@ def test_numbers_times_and_plurals_follow_the_language():
 
 
 SHELL_MODULES = (
-    "files/arrays.py", "files/atomic.py", "files/json_stream.py", "files/many_files.py", "files/run_folder.py",
-    "files/shards.py", "files/tables.py", "files/yaml_objects.py", "serve/settings.py", "serve/start.py",
+    "files/arrays.py", "files/atomic.py", "files/json_stream.py", "files/input_paths.py", "files/run_folder.py",
+    "engines/shards.py", "files/tables.py", "files/yaml_objects.py", "web/settings.py", "server/start.py",
     "store/backup.py", "store/backup_file.py", "store/connection.py", "store/restore.py", "store/sqlite_copy.py",
     "store/url.py", "jobs/arguments.py", "jobs/job_files.py", "jobs/kinds.py", "memes/benchmark.py",
     "memes/source_memes.py",
-    "serve/pages/api.py", "serve/pages/moderations.py", "serve/error_shapes.py", "serve/pages/comments.py",
+    "moderation/pages/api.py", "moderation/pages/moderations.py", "web/error_shapes.py", "moderation/pages/comments.py",
 )  # fmt: skip
 """What these refuse is told in a shell, or to a program."""
 PAGE_ROOMS = (
     "annotate", "core", "files", "image", "jobs", "memes", "rounds", "schemes", "serve", "store", "suites",
-    "compare/challenges/submission_file.py", "check/run.py", "actions/challenge.py", "actions/challenge_kit.py",
-    "actions/communities.py", "actions/detectors.py", "actions/exchange.py", "actions/file_checks.py",
-    "actions/open_round.py", "actions/round_attack.py", "actions/rounds.py", "actions/train.py", "actions/webhooks.py",
+    "challenges/submission_file.py", "testing/run.py", "challenges/run_challenge.py", "challenges/challenge_kit.py",
+    "moderation/communities.py", "detectors/registered.py", "annotation/exchange/exchange.py", "files/file_safety.py",
+    "rounds/open_round.py", "rounds/attack.py", "rounds/close_round.py", "training/train.py", "moderation/webhooks.py",
 )  # fmt: skip
 """Where sentences come from that pages show, by folder or file of the package."""
 
@@ -338,8 +338,8 @@ def test_what_the_store_refuses_and_the_audit_are_german_on_german_pages_and_eng
 
 def test_every_question_and_label_that_ships_has_a_german_title():
     from davy import schemes
-    from davy.models.embedded import shipped_names
-    from davy.models.load import DEFAULT, load
+    from davy.detectors.embedded import shipped_names
+    from davy.detectors.load import DEFAULT, load
 
     asked = [question for name in schemes.names() for question in schemes.load(name).questions]
     asked += load(DEFAULT).questions if shipped_names() else ()

@@ -18,8 +18,9 @@ import httpx
 import pytest
 from test_serve_score import make_key
 
-from davy.serve.http_guard import MOST_HEADER_BYTES, GuardedProtocol
-from davy.store import events, keys, open_store, users
+from davy.people.store import keys, users
+from davy.store import events, open_store
+from davy.web.http_guard import MOST_HEADER_BYTES, GuardedProtocol
 
 
 def connected(live) -> socket.socket:
@@ -240,7 +241,7 @@ def test_the_log_has_no_text_and_no_key(live, caplog):
 def test_what_comes_in_too_fast_is_refused_with_429_before_everybody_waits():
     from test_batching import Fake, posts
 
-    from davy.serve.batching import Batcher, QueueFull
+    from davy.scoring.queue.batching import Batcher, QueueFull
 
     async def scene():
         fake = Fake(seconds=0.05)

@@ -9,8 +9,8 @@ import pytest
 from test_serve_score import ask, make_key
 from web_site import make_site
 
-from davy.actions.shadow import compare_shadows
-from davy.store import shadows
+from davy.moderation.shadow_report import compare_shadows
+from davy.moderation.store import shadows
 
 
 @pytest.fixture

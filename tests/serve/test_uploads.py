@@ -12,10 +12,10 @@ import polars as pl
 import pytest
 from PIL import Image
 
-from davy.actions.file_checks import UploadLimits, check_contents
 from davy.core import UserError
-from davy.files.measured import measure_table
-from davy.serve.uploads import Upload, receive, safe_name
+from davy.files.file_safety import UploadLimits, check_contents
+from davy.files.unpacked_size import measure_table
+from davy.web.uploads import Upload, receive, safe_name
 
 SMALL = UploadLimits(
     size=3_000_000, unpacked=40_000_000, ratio=100, members=50, columns=100, cells=1_000_000, line=100_000

@@ -15,9 +15,9 @@ from typing import Any
 import pytest
 from browser_tab import open_tab
 
+from davy.detectors import store as detectors
 from davy.jobs import kinds
 from davy.jobs.worker import JobWorker
-from davy.store import detectors
 from drawn_memes import draw
 from excel_file import excel_file
 

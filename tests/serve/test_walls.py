@@ -7,7 +7,8 @@ import pytest
 from two_projects import SECRET, fill
 from web_site import post
 
-from davy.store import guidelines, jobs, members, messages, posts
+from davy.annotation.project.store import guidelines, members, messages, posts
+from davy.jobs import store as jobs
 
 WHITE, GREEN, BLUE = SECRET[None], SECRET["p"], SECRET["q"]
 
@@ -129,7 +130,7 @@ def test_a_server_expert_sees_their_own_jobs_and_those_of_projects_they_manage_w
 
 
 def test_posts_are_hidden_from_the_shell(site, ids, tmp_path):
-    from davy.cli.app import run
+    from davy.shell.app import run
 
     (tmp_path / "ids.txt").write_text("1\n\n")
     database = ["--database", site.settings.database]

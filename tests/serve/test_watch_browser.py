@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 from browser_tab import fits, open_tab
 
-from davy.store import events, members, phases
+from davy.annotation.project.store import members, phases
+from davy.store import events
 from simulated_people import Person, careful, gmhp7k, label
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow]

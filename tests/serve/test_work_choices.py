@@ -8,7 +8,8 @@ import pytest
 from labelling import RUDE, make_lamps, send
 from web_site import post
 
-from davy.store import phases, sessions, users
+from davy.annotation.project.store import phases
+from davy.people.store import sessions, users
 
 
 def chosen(site, role="annotator"):

@@ -13,43 +13,33 @@ from sqlalchemy import update
 from web_site import Site, hashed_password
 
 import challenge_case
-from davy.actions.challenge import take_submission
-from davy.annotate import images as pictures
-from davy.annotate import labelling, project_creation, project_file
-from davy.core import Entry, Post, Verdict
-from davy.core.meme_layout import stack
-from davy.core.phase_kind import TASKS
+from davy.annotation.care.store import check_ins
+from davy.annotation.labelling import labelling
+from davy.annotation.labelling.store import assignments, items
+from davy.annotation.project import images as pictures
+from davy.annotation.project import project_creation, project_file
+from davy.annotation.project.phase_kind import TASKS
+from davy.annotation.project.store import members, messages, phases, posts, projects
+from davy.annotation.settling.store import cases, codes, verdicts
+from davy.challenges.run_challenge import take_submission
+from davy.challenges.store import teams
+from davy.core import Post, Verdict
+from davy.detectors import store as detectors
+from davy.jobs import store as jobs
 from davy.jobs.kinds import CHECK, EXPORT, TRAIN
+from davy.memes.meme_layout import stack
+from davy.moderation.store import communities
+from davy.people.store import invitations, keys, users
 from davy.report import Page
+from davy.rounds.round import Entry
+from davy.rounds.store import entries, rounds
+from davy.runs import store as project_suites
+from davy.runs.suite_form import SuiteForm
+from davy.scheme_editor import store as scheme_drafts
+from davy.scheme_editor.draft import draft_of
 from davy.schemes import load
-from davy.schemes.draft import draft_of
-from davy.store import (
-    assignments,
-    cases,
-    check_ins,
-    codes,
-    communities,
-    detectors,
-    entries,
-    events,
-    invitations,
-    items,
-    jobs,
-    keys,
-    members,
-    messages,
-    phases,
-    posts,
-    project_suites,
-    projects,
-    rounds,
-    scheme_drafts,
-    teams,
-    users,
-    verdicts,
-)
+from davy.store import events
 from davy.store.columns import now
-from davy.suites.suite_form import SuiteForm
 from drawn_memes import draw
 
 PEOPLE: dict[str, tuple[str, str]] = {

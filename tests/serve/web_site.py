@@ -17,10 +17,11 @@ from starlette.testclient import TestClient
 
 from davy.jobs import kinds
 from davy.jobs.worker import JobWorker
-from davy.serve.app import create_app
-from davy.serve.settings import ServerSettings
-from davy.store import Store, events, sessions, users
-from davy.store.passwords import hash_password
+from davy.people.passwords import hash_password
+from davy.people.store import sessions, users
+from davy.server.app import create_app
+from davy.store import Store, events
+from davy.web.settings import ServerSettings
 
 BASE = "http://127.0.0.1:8460"
 PASSWORD = "three warm lamps"

@@ -9,13 +9,13 @@ import polars as pl
 import pytest
 from PIL import Image
 
-from davy.cli.app import run
 from davy.core.meme import MEME_KINDS
+from davy.corpus.split import plan as plans
+from davy.corpus.split.quality import QualityRule, low_quality, read_picture_facts
+from davy.corpus.split.run import split
 from davy.image.perceptual_hash import distance
 from davy.image.picture_names import pictures_in
-from davy.split import plan as plans
-from davy.split.quality import QualityRule, low_quality, read_picture_facts
-from davy.split.run import split
+from davy.shell.app import run
 
 
 def noise(seed: int, side: int = 160) -> Image.Image:

@@ -8,12 +8,12 @@ import polars as pl
 import pytest
 
 from davy.core.errors import UserError
+from davy.corpus.split import plan as plans
+from davy.corpus.split.groups import Links, find_links, group_rows
+from davy.corpus.split.leakage import find_leaks, leaking_posts
+from davy.corpus.split.plan import ASIDE, Composition, SplitPlan
+from davy.corpus.split.run import split
 from davy.files.yaml_objects import shipped_names
-from davy.split import plan as plans
-from davy.split.groups import Links, find_links, group_rows
-from davy.split.leakage import find_leaks, leaking_posts
-from davy.split.plan import ASIDE, Composition, SplitPlan
-from davy.split.run import split
 
 WORDS = [f"word{i}" for i in range(2000)]
 

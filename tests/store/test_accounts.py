@@ -8,7 +8,8 @@ from datetime import timedelta
 import pytest
 
 from davy.core import UserError
-from davy.store import Store, events, invitations, keys, sessions, users
+from davy.people.store import invitations, keys, sessions, users
+from davy.store import Store, events
 from davy.store.columns import now
 
 
@@ -138,7 +139,7 @@ def test_no_token_or_secret_is_in_the_database(store, ada):
         _, session = sessions.start(db, ada.id)
         _, key = keys.create(db, name="k", owner=ada.id, scopes=["score"], by=ada.id)
         _, invitation = invitations.create(db, role="expert", by=ada.id)
-    from davy.store.schema import metadata
+    from davy.schema import metadata
 
     with store.read() as db:
         everything = "".join(str(db.execute(table.select()).all()) for table in metadata.sorted_tables)

@@ -6,8 +6,12 @@ from datetime import UTC, datetime
 
 import pytest
 
+from davy.annotation.labelling.store import annotations
+from davy.annotation.project.store import guidelines, projects
+from davy.annotation.settling.store import verdicts
 from davy.core import Annotation, Guideline, Label, Post, Question, Scheme, UserError, Verdict, Wording
-from davy.store import Store, annotations, events, guidelines, projects, schemes, verdicts
+from davy.schemes.store import schemes
+from davy.store import Store, events
 from davy.store.columns import new_id
 from post_rows import add_post
 

@@ -11,11 +11,13 @@ from datetime import timedelta
 import pytest
 from sqlalchemy import select
 
-from davy.annotate import labelling
+from davy.annotation.labelling import labelling
+from davy.annotation.labelling.store import annotations, assignments, items, tallies
+from davy.annotation.labelling.store.tables import annotations as annotation_rows
+from davy.annotation.labelling.store.tables import assignments as rows
+from davy.annotation.project.store import members, phases, posts
 from davy.core import UserError
-from davy.store import Store, annotations, assignments, items, members, phases, posts, tallies
-from davy.store.annotation_tables import annotations as annotation_rows
-from davy.store.annotation_tables import assignments as rows
+from davy.store import Store
 from davy.store.columns import new_id, now
 from work_project import NO, YES, Bench, make_bench
 

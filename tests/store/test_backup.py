@@ -14,68 +14,24 @@ import polars as pl
 import pytest
 from sqlalchemy import text
 
-from davy.core import (
-    Annotation,
-    Entry,
-    Guideline,
-    Label,
-    Post,
-    Question,
-    Scheme,
-    Source,
-    TargetPrediction,
-    UserError,
-    Verdict,
-    Wording,
-)
-from davy.core.challenge import ChallengeEntry, ChallengePhase, ChallengeTask, TimeWindow
-from davy.store import (
-    Connection,
-    Store,
-    agreements,
-    annotations,
-    assignments,
-    cases,
-    challenges,
-    check_ins,
-    codes,
-    communities,
-    decisions,
-    detectors,
-    entries,
-    events,
-    image_library,
-    images,
-    invitations,
-    items,
-    jobs,
-    key_usage,
-    keys,
-    members,
-    meme_steps,
-    messages,
-    open_store,
-    phases,
-    picture_locks,
-    posts,
-    project_suites,
-    projects,
-    responses,
-    retention,
-    round_seeds,
-    rounds,
-    schema_versions,
-    scheme_drafts,
-    schemes,
-    sessions,
-    shadows,
-    sittings,
-    submissions,
-    suggestions,
-    teams,
-    users,
-    verdicts,
-)
+from davy.annotation.care.store import check_ins, responses, work_sessions
+from davy.annotation.labelling.store import annotations, assignments, items
+from davy.annotation.project.store import images, members, messages, phases, picture_locks, posts, projects
+from davy.annotation.settling.store import agreements, cases, codes, verdicts
+from davy.challenges.challenge import ChallengeEntry, ChallengePhase, ChallengeTask, TimeWindow
+from davy.challenges.store import challenges, submissions, teams
+from davy.core import Annotation, Guideline, Label, Post, Question, Scheme, Source, UserError, Verdict, Wording
+from davy.detectors import store as detectors
+from davy.jobs import store as jobs
+from davy.memes.store import image_library, meme_steps
+from davy.moderation.store import communities, decisions, shadows, suggestions
+from davy.people.store import invitations, key_usage, keys, retention, sessions, users
+from davy.rounds.round import Entry, TargetPrediction
+from davy.rounds.store import entries, round_seeds, rounds
+from davy.runs import store as project_suites
+from davy.scheme_editor import store as scheme_drafts
+from davy.schemes.store import schemes
+from davy.store import Connection, Store, events, open_store, schema_versions
 from davy.store.backup import row_counts, write_backup
 from davy.store.restore import restore
 from post_rows import add_post
@@ -161,8 +117,8 @@ def fill_project(db: Connection, ada: str) -> None:
     assert held is not None
     cases.add(db, project="pilot", item=held.item.id, post=held.item.post, kind="audit", by=ada, questions=["grumpy"])
     agreements.add(db, phase.id, answers=1, content={"fleiss": None})
-    sittings.begin(
-        db, sittings.new_sitting("pilot", ada, started_at=AT, at=AT, seconds=0.1, rest_until=AT, postponed=True)
+    work_sessions.begin(
+        db, work_sessions.new_sitting("pilot", ada, started_at=AT, at=AT, seconds=0.1, rest_until=AT, postponed=True)
     )
     check_ins.add(db, "pilot", ada, mood=3, words="ü")
     asked = messages.ask(db, "pilot", "Warum? ß", by=ada, post=held.item.post)
@@ -195,7 +151,7 @@ def fill_round(db, author: str) -> None:
 
 
 def everything(store: Store) -> dict[str, list]:
-    from davy.store.schema import metadata
+    from davy.schema import metadata
 
     with store.read() as db:
         found = {

@@ -6,8 +6,12 @@ import pytest
 from sqlalchemy import event
 
 import exchange_case
+from davy.annotation.exchange.store import export_rows, import_rows
+from davy.annotation.labelling.store import annotations
+from davy.annotation.project.store import phases, posts
+from davy.annotation.settling.store import verdicts
 from davy.core import Verdict
-from davy.store import Store, annotations, export_rows, import_rows, phases, posts, verdicts
+from davy.store import Store
 
 
 @pytest.fixture

@@ -9,35 +9,20 @@ from dataclasses import dataclass
 import pytest
 from sqlalchemy import event
 
-from davy.annotate import care, labelling, open_coding
-from davy.core import Annotation, Label, Member, Post, Question, Scheme, UserError, Verdict
+from davy.annotation.care import care
+from davy.annotation.care.store import check_ins, responses, work_sessions
+from davy.annotation.labelling import labelling
+from davy.annotation.labelling.store import annotations, items
+from davy.annotation.project.project import Member
+from davy.annotation.project.store import members, messages, phases, posts, projects, withdrawals
+from davy.annotation.settling import open_coding
+from davy.annotation.settling.store import codes, phase_answers, verdicts
+from davy.core import Annotation, Label, Post, Question, Scheme, UserError, Verdict
+from davy.people.store import keys, personal_data, sessions, users
+from davy.schema import metadata
 from davy.schemes import to_yaml
-from davy.store import (
-    Store,
-    annotations,
-    check_ins,
-    codes,
-    columns,
-    events,
-    items,
-    keys,
-    members,
-    messages,
-    open_store,
-    personal_data,
-    phase_answers,
-    phases,
-    posts,
-    projects,
-    responses,
-    schemes,
-    sessions,
-    sittings,
-    users,
-    verdicts,
-    withdrawals,
-)
-from davy.store.schema import metadata
+from davy.schemes.store import schemes
+from davy.store import Store, columns, events, open_store
 from post_rows import add_post
 
 SCHEME = Scheme("grumble", 1, (Question("grumpy", (Label("yes"), Label("no")), positive="yes"),))
@@ -442,8 +427,8 @@ def test_no_query_of_care_or_coding_reads_a_whole_table(tmp_path, sqlite_templat
             ada, project = team.ids["ada"], projects.get(db, "pilot")
             care.after_save(db, project, wil, None, 5, hard=True)
             care.before_next(db, project, wil)
-            sittings.hours(db, "pilot")
-            sittings.of_person(db, "pilot", ada)
+            work_sessions.hours(db, "pilot")
+            work_sessions.of_person(db, "pilot", ada)
             check_ins.for_reader(db, wil)
             check_ins.waiting(db, wil)
             check_ins.of_person(db, ada)

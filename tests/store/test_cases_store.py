@@ -4,19 +4,13 @@ import shutil
 
 from sqlalchemy import event
 
+from davy.annotation.labelling.store import annotations, items
+from davy.annotation.project.store import phases, projects
+from davy.annotation.settling.store import cases, verdict_history, verdicts
 from davy.core import Annotation, Label, Post, Question, Scheme, Verdict
-from davy.store import (
-    annotations,
-    cases,
-    items,
-    open_store,
-    phases,
-    projects,
-    schemes,
-    users,
-    verdict_history,
-    verdicts,
-)
+from davy.people.store import users
+from davy.schemes.store import schemes
+from davy.store import open_store
 from davy.store.columns import new_id, now
 from post_rows import add_post
 

@@ -3,7 +3,7 @@
 import pytest
 
 from davy.core.errors import UserError
-from davy.store.passwords import check_password, hash_password
+from davy.people.passwords import check_password, hash_password
 
 GUESSED = ("1234567890", "password12", "qwertyuiop", "letmein123", "P4ssword!!!", "Christopher1", "iloveyou2024")
 

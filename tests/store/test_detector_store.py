@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 
 from davy.core import UserError
-from davy.store import detectors, events
+from davy.detectors import store as detectors
+from davy.store import events
 
 
 def add(db, name="comments", version="v1", **more):

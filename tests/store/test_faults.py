@@ -10,8 +10,9 @@ import pytest
 from sqlalchemy import event
 
 import postgres_server
+from davy.annotation.project.store import posts
 from davy.core import Post, UserError
-from davy.store import Store, events, open_store, posts
+from davy.store import Store, events, open_store
 
 WRITER = """
 import sys

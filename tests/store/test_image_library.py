@@ -2,9 +2,10 @@
 
 import polars as pl
 
-from davy.store import image_library, images, picture_locks, posts
-from davy.store.image_library import LibraryImage
-from davy.store.images import StoredImage
+from davy.annotation.project.store import images, picture_locks, posts
+from davy.annotation.project.store.images import StoredImage
+from davy.memes.store import image_library
+from davy.memes.store.image_library import LibraryImage
 
 
 def entry(n: int, words: str = "dog") -> LibraryImage:

@@ -6,23 +6,14 @@ import polars as pl
 import pytest
 from sqlalchemy import event, text
 
+from davy.annotation.labelling.store import annotations
+from davy.annotation.project.store import guidelines, posts, projects
+from davy.annotation.settling.store import verdicts
 from davy.core import Annotation, Label, Post, Question, Scheme, Verdict
-from davy.store import (
-    Store,
-    annotations,
-    columns,
-    events,
-    guidelines,
-    invitations,
-    jobs,
-    keys,
-    posts,
-    projects,
-    schemes,
-    sessions,
-    users,
-    verdicts,
-)
+from davy.jobs import store as jobs
+from davy.people.store import invitations, keys, sessions, users
+from davy.schemes.store import schemes
+from davy.store import Store, columns, events
 
 SCHEME = Scheme("grumble", 1, (Question("grumpy", (Label("yes"), Label("no")), positive="yes"),))
 

@@ -8,7 +8,8 @@ from datetime import timedelta
 import pytest
 
 from davy.core import UserError
-from davy.store import Store, events, jobs
+from davy.jobs import store as jobs
+from davy.store import Store, events
 from davy.store import columns as store_columns
 
 

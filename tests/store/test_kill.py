@@ -10,8 +10,10 @@ import time
 
 import pytest
 
+from davy.annotation.labelling.store import annotations
 from davy.core import Label, Post, Question, Scheme
-from davy.store import Store, annotations, schemes
+from davy.schemes.store import schemes
+from davy.store import Store
 from post_rows import add_post
 
 CHILD = """

@@ -7,11 +7,11 @@ import pytest
 from sqlalchemy import bindparam, delete, func, insert, select, text, update
 from sqlalchemy.exc import IntegrityError
 
+from davy.annotation.care.store.work_sessions import sittings
 from davy.core import UserError
+from davy.people.store.tables import users
 from davy.store import Store, open_store
-from davy.store.people_tables import users
 from davy.store.pipeline import begin_pipeline, pipeline_of
-from davy.store.sittings import sittings
 from davy.store.statements import ONE, PreparedStatement
 from davy.store.tables import events
 

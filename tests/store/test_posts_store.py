@@ -7,8 +7,11 @@ from datetime import UTC, datetime
 import polars as pl
 import pytest
 
+from davy.annotation.labelling.store import items
+from davy.annotation.project.store import phases, post_pages, posts, projects
 from davy.core import POST_COLUMNS, Label, Post, Question, Scheme, Source, UserError
-from davy.store import events, items, phases, post_pages, posts, projects, schemes
+from davy.schemes.store import schemes
+from davy.store import events
 
 
 def frame(n: int = 3, **columns) -> pl.DataFrame:

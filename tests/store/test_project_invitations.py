@@ -5,8 +5,11 @@ from __future__ import annotations
 import pytest
 
 from davy import schemes as shipped
+from davy.annotation.project.store import members, posts, projects
 from davy.core.errors import UserError
-from davy.store import events, invitations, members, posts, projects, schemes, users
+from davy.people.store import invitations, users
+from davy.schemes.store import schemes
+from davy.store import events
 
 
 @pytest.fixture

@@ -6,8 +6,11 @@ from datetime import timedelta
 
 import pytest
 
+from davy.annotation.project.store import members, phases, projects
 from davy.core import Label, Question, Scheme, UserError
-from davy.store import Store, columns, events, members, phases, projects, schemes, users
+from davy.people.store import users
+from davy.schemes.store import schemes
+from davy.store import Store, columns, events
 
 SCHEME = Scheme("grumble", 1, (Question("grumpy", (Label("yes"), Label("no")), positive="yes"),))
 

@@ -10,38 +10,33 @@ import pytest
 from sqlalchemy import func, insert, select, update
 
 import challenge_case
-from davy.actions.challenge import take_submission
+from davy.annotation.care.store import check_ins
+from davy.annotation.care.store.check_ins import check_ins as check_in_rows
+from davy.annotation.labelling.store import annotations
+from davy.annotation.labelling.store import tables as annotation_tables
+from davy.annotation.project.store import members, projects
+from davy.annotation.project.store import tables as project_tables
+from davy.annotation.project.store.tables import posts as post_rows
+from davy.annotation.project.store.tables import projects as project_rows
+from davy.challenges.run_challenge import take_submission
+from davy.challenges.store import submissions
 from davy.core import UserError
 from davy.jobs import job_files, kinds
-from davy.jobs.retention import apply_rule, enqueue_today, preview
+from davy.jobs import store as jobs
+from davy.jobs.store import job_log
+from davy.jobs.store import jobs as job_rows
 from davy.jobs.worker import JobWorker
-from davy.store import (
-    Store,
-    annotation_tables,
-    annotations,
-    check_ins,
-    events,
-    jobs,
-    members,
-    project_tables,
-    projects,
-    retention,
-    submissions,
-    users,
-)
-from davy.store import sessions as session_queries
-from davy.store.check_ins import check_ins as check_in_rows
+from davy.moderation.store.communities import communities
+from davy.moderation.store.decisions import decisions
+from davy.moderation.store.shadows import shadow_differences
+from davy.moderation.store.suggestions import suggestions
+from davy.people.retention import apply_rule, enqueue_today, preview
+from davy.people.store import retention, users
+from davy.people.store import sessions as session_queries
+from davy.people.store.retention import RetentionRule
+from davy.people.store.tables import sessions
+from davy.store import Store, events
 from davy.store.columns import new_id, now
-from davy.store.communities import communities
-from davy.store.decisions import decisions
-from davy.store.jobs import job_log
-from davy.store.jobs import jobs as job_rows
-from davy.store.people_tables import sessions
-from davy.store.project_tables import posts as post_rows
-from davy.store.project_tables import projects as project_rows
-from davy.store.retention import RetentionRule
-from davy.store.shadows import shadow_differences
-from davy.store.suggestions import suggestions
 from davy.store.tables import events as event_rows
 from work_project import make_bench
 

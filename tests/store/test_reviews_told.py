@@ -6,11 +6,14 @@ from datetime import timedelta
 
 import pytest
 
+from davy.annotation.project.store import projects
+from davy.annotation.settling.store import verdicts
 from davy.core import Label, Post, Question, Scheme, Verdict
-from davy.store import communities, decisions, projects, schemes, verdicts
+from davy.moderation.store import communities, decisions
+from davy.moderation.store.communities import Community
+from davy.moderation.store.decisions import Decision
+from davy.schemes.store import schemes
 from davy.store.columns import now
-from davy.store.communities import Community
-from davy.store.decisions import Decision
 from post_rows import add_post
 
 SCHEME = Scheme("grumble", 1, (Question("grumpy", (Label("yes"), Label("no")), positive="yes"),))

@@ -6,7 +6,7 @@ from collections import Counter
 import polars as pl
 import pytest
 
-from davy import suites
+from davy.testing import suites
 
 # Kirk and others (2022), Table 4: cases by functionality in the sets original, identity, polarity, no emoji.
 PUBLISHED = {

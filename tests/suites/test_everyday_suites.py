@@ -8,7 +8,7 @@ from pathlib import Path
 import polars as pl
 import pytest
 
-from davy import suites
+from davy.testing import suites
 from davy.text import duplicates
 
 sys.path.insert(0, str(Path(__file__).parents[2] / "scripts/build_embedded"))

@@ -5,7 +5,8 @@ from collections import Counter
 
 import pytest
 
-from davy import schemes, suites
+from davy import schemes
+from davy.testing import suites
 from davy.text import emoji
 
 

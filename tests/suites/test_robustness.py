@@ -7,7 +7,7 @@ import pytest
 
 from davy import schemes
 from davy.core import UserError
-from davy.suites.robustness_tests import AS_WRITTEN, robustness
+from davy.testing.suites.robustness_tests import AS_WRITTEN, robustness
 from davy.text.perturb import CHANGES
 
 QUESTION = schemes.load("hate").question("hate")

@@ -3,7 +3,7 @@
 import re
 from pathlib import Path
 
-from davy import suites
+from davy.testing import suites
 
 PAGE = (Path(__file__).parents[2] / "docs" / "detectors" / "suites.md").read_text("utf-8")
 

@@ -41,7 +41,7 @@ def test_every_row_is_one_emoji_and_every_family_has_both_tones():
 
 
 def test_names_are_unicodes_own():
-    vendor = resources.files("davy.serve").joinpath("static", "vendor")
+    vendor = resources.files("davy.web").joinpath("static", "vendor")
     for lang, column in (("en", 1), ("de", 2)):
         published = json.loads(vendor.joinpath(f"emoji.{lang}.json").read_text())
         names = {plain(row["emoji"]): row["annotation"] for row in published}

@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from davy.core import UserError
-from davy.lexicons import load
-from davy.lexicons.codec import decode_line, encode, encode_line
+from davy.text.lexicons import load
+from davy.text.lexicons.codec import decode_line, encode, encode_line
 
 
 def test_a_plain_file_has_terms_weights_and_labels(tmp_path: Path) -> None:
@@ -59,9 +59,9 @@ def test_encoding_hides_a_word_and_comes_back() -> None:
 
 @pytest.mark.parametrize("lang", ["en", "de"])
 def test_shipped_lexicons_are_encoded_sorted_and_round_trip(lang: str) -> None:
-    stored = resources.files("davy.lexicons").joinpath(f"{lang}.lexicon").read_text("ascii")
+    stored = resources.files("davy.text.lexicons").joinpath(f"{lang}.lexicon").read_text("ascii")
     run = subprocess.run(
-        [sys.executable, "-X", "utf8", "-m", "davy.lexicons", "decode", lang], capture_output=True, check=True
+        [sys.executable, "-X", "utf8", "-m", "davy.text.lexicons", "decode", lang], capture_output=True, check=True
     )
     assert encode(run.stdout.decode(), lang) == stored
     # In clear, a German word with an umlaut or an English one with a space would show.
@@ -70,6 +70,6 @@ def test_shipped_lexicons_are_encoded_sorted_and_round_trip(lang: str) -> None:
 
 
 def test_the_maintainers_command_refuses_what_it_does_not_know() -> None:
-    run = subprocess.run([sys.executable, "-m", "davy.lexicons", "decode", "fr"], capture_output=True, text=True)
+    run = subprocess.run([sys.executable, "-m", "davy.text.lexicons", "decode", "fr"], capture_output=True, text=True)
     assert run.returncode == 2
     assert "usage" in run.stderr

@@ -6,7 +6,7 @@ import time
 
 import pytest
 
-from davy.lexicons import Lexicon, LexiconEntry, load
+from davy.text.lexicons import Lexicon, LexiconEntry, load
 from davy.text.mask import MaskFilter, mask, mask_frame, mask_segments
 
 WORDS = Lexicon.of(

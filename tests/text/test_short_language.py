@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from davy.models.embedded import detect_languages
+from davy.detectors.embedded import detect_languages
 from davy.text.short_language import (
     BUCKETS,
     ShortLanguageModel,
@@ -62,6 +62,6 @@ def test_an_n_gram_has_one_bucket_wherever_it_stands():
 
 
 def test_every_language_of_the_model_has_a_detector_in_the_package():
-    from davy.models.embedded import ROUTES
+    from davy.detectors.embedded import ROUTES
 
     assert set(load_short_language_model().languages) == set(ROUTES)

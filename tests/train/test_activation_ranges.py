@@ -5,9 +5,9 @@ import onnxruntime
 import torch
 import transformers
 
-from davy.models.network import Head, Network
-from davy.train.onnx.activation_ranges import fix_ranges
-from davy.train.onnx.write import write_onnx
+from davy.detectors.network import Head, Network
+from davy.training.onnx.activation_ranges import fix_ranges
+from davy.training.onnx.write import write_onnx
 
 HEADS = (Head("hate", "one", 2), Head("type", "one", 3))
 

@@ -7,14 +7,14 @@ import polars as pl
 import pytest
 import torch
 
-from davy.actions.train import train as train_action
 from davy.core.errors import UserError
 from davy.report import Provenance
-from davy.train import loop
-from davy.train.config import Config
-from davy.train.data_map import ambiguous_posts, make_data_map, regions, write_data_map
-from davy.train.dynamics import FOLDER, read_dynamics
-from davy.train.trainer import train
+from davy.training import loop
+from davy.training.config import Config
+from davy.training.data_map import ambiguous_posts, make_data_map, regions, write_data_map
+from davy.training.dynamics import FOLDER, read_dynamics
+from davy.training.train import train as train_action
+from davy.training.trainer import train
 
 
 @pytest.fixture

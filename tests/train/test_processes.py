@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 import torch
 
-from davy.train.processes import ProcessGroup, process_group
+from davy.training.processes import ProcessGroup, process_group
 
 
 def trained(tiny: Path, posts, folder: Path, *launch: str) -> dict[str, torch.Tensor]:

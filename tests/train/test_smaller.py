@@ -13,20 +13,20 @@ from tokenizers import Tokenizer, models
 from torch import nn
 
 from davy import schemes
-from davy.actions.export_model import export_model
-from davy.cli.app import run
 from davy.core.errors import UserError
 from davy.core.scorer import Scores
-from davy.models import folder as folders
-from davy.models.load import load
-from davy.train.config import Config
-from davy.train.distil import distil, mix_targets, teacher_targets
-from davy.train.export import export_onnx
-from davy.train.masking import Masker
-from davy.train.onnx.embedding_tables import PackedEmbedding, RoundedEmbedding
-from davy.train.onnx.rounding import to_four_bits
-from davy.train.pretrain import masker, pretrain
-from davy.train.trainer import train
+from davy.detectors import folder as folders
+from davy.detectors.load import load
+from davy.shell.app import run
+from davy.training.config import Config
+from davy.training.distil import distil, mix_targets, teacher_targets
+from davy.training.export import export_onnx
+from davy.training.export_model import export_model
+from davy.training.masking import Masker
+from davy.training.onnx.embedding_tables import PackedEmbedding, RoundedEmbedding
+from davy.training.onnx.rounding import to_four_bits
+from davy.training.pretrain import masker, pretrain
+from davy.training.trainer import train
 
 sys.path.insert(0, str(Path(__file__).parents[2] / "scripts/build_embedded"))
 from rounded_training import round_activation, round_weight_to_four_bits, simulate_int8, stop_simulating
@@ -208,7 +208,7 @@ class _Killed(Exception):
 
 
 def _dying_at(monkeypatch, step):
-    from davy.train import loop
+    from davy.training import loop
 
     own, count = loop._Plan.step, {"n": 0}
 

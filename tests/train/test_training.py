@@ -12,15 +12,15 @@ from sklearn.utils.class_weight import compute_class_weight
 
 from davy import schemes
 from davy.core.errors import UserError
-from davy.models import folder as folders
-from davy.models.load import load
-from davy.models.network import Head
-from davy.train import targets
-from davy.train.config import Config, config_names, load_config, with_changes
-from davy.train.data import Targets
-from davy.train.losses import masked_loss
-from davy.train.search import trials
-from davy.train.trainer import macro_f1s, train
+from davy.detectors import folder as folders
+from davy.detectors.load import load
+from davy.detectors.network import Head
+from davy.training import targets
+from davy.training.config import Config, config_names, load_config, with_changes
+from davy.training.data import Targets
+from davy.training.losses import masked_loss
+from davy.training.search import trials
+from davy.training.trainer import macro_f1s, train
 
 
 @pytest.fixture
@@ -69,7 +69,7 @@ def test_a_killed_run_ends_with_the_weights_of_one_that_was_not(posts, questions
     class Killed(Exception):
         pass
 
-    from davy.train import loop
+    from davy.training import loop
 
     step, count = loop._Plan.step, {"n": 0}
 
@@ -166,8 +166,8 @@ def test_macro_f1_counts_labels_that_are_only_predicted_as_scikit_learn_does():
 
 
 def test_emoji_become_tokens_that_start_as_their_names(tiny):
-    from davy.models.encoder import load_encoder, load_tokenizer
-    from davy.train.emoji import add_tokens
+    from davy.detectors.encoder import load_encoder, load_tokenizer
+    from davy.training.emoji import add_tokens
 
     tokenizer, _ = load_tokenizer(str(tiny))
     encoder = load_encoder(str(tiny))
@@ -212,7 +212,7 @@ def test_a_pickle_is_no_encoder_until_it_is_converted(tiny, posts, questions, tm
         (folder / name).write_bytes((tiny / name).read_bytes())
     from safetensors.torch import load_file
 
-    from davy.cli.app import run
+    from davy.shell.app import run
 
     torch.save(load_file(tiny / "model.safetensors"), folder / "pytorch_model.bin")
     config = Config(encoder=str(folder), scheme="hatemoji", epochs=1)
@@ -243,7 +243,7 @@ def test_a_grid_reads_numbers_as_its_fields_do():
 def test_a_grid_search_names_the_best_and_keeps_every_trial(tiny, posts, tmp_path, monkeypatch, capsys):
     import json
 
-    from davy.cli.app import run
+    from davy.shell.app import run
 
     monkeypatch.chdir(tmp_path)
     posts.write_csv("posts.csv")
@@ -268,7 +268,7 @@ def test_a_checkpoint_of_another_run_is_refused(posts, questions, config, tmp_pa
 
 
 def test_posts_to_choose_by_are_never_learnt_unasked(posts, tmp_path, monkeypatch, capsys):
-    from davy.cli.app import run
+    from davy.shell.app import run
 
     monkeypatch.chdir(tmp_path)
     posts.with_columns(split=pl.Series(["train", "dev"] * 30)).write_csv("posts.csv")
@@ -293,7 +293,7 @@ def test_an_encoder_whose_weights_are_missing_is_refused(tiny, tmp_path):
 
     from safetensors.torch import load_file, save_file
 
-    from davy.models.encoder import load_encoder
+    from davy.detectors.encoder import load_encoder
 
     folder = tmp_path / "gaps"
     shutil.copytree(tiny, folder)
@@ -304,8 +304,8 @@ def test_an_encoder_whose_weights_are_missing_is_refused(tiny, tmp_path):
 
 
 def test_a_long_text_is_read_at_both_ends_as_after_export(tiny):
-    from davy.models.encoder import TextTokenizer, load_tokenizer
-    from davy.models.token_batches import cut
+    from davy.detectors.encoder import TextTokenizer, load_tokenizer
+    from davy.detectors.token_batches import cut
 
     tokenizer, pad = load_tokenizer(str(tiny))
     text = "lovely garden " * 100 + "grumblefop"
@@ -325,7 +325,7 @@ def test_a_setting_that_would_fail_later_fails_at_once(change, says):
 
 
 def test_a_hub_name_without_a_network_is_one_line_at_once(monkeypatch):
-    from davy.models import hub
+    from davy.detectors import hub
 
     monkeypatch.setattr(hub, "is_reachable", lambda: False)
     with pytest.raises(UserError, match="the hub can't be reached"):
@@ -342,7 +342,7 @@ def german():
 
 def test_gmhp7ks_cut_takes_neutral_posts_only_as_the_reproduction_does(german):
     from davy import schemes
-    from davy.compare.papers.gmhp7k import undersample
+    from davy.evaluation.reproduce.gmhp7k import undersample
 
     config, both = load_config("gmhp7k"), schemes.load("gmhp7k").questions
     drawn = german[np.sort(targets.epoch_order(both, german, config)(np.random.default_rng(1)))]
@@ -412,7 +412,7 @@ def _family(name):
 @pytest.mark.parametrize("name", ["distilbert", "deberta", "deberta-v3", "electra"])
 def test_encoders_of_other_families_train_and_keep_their_scores_when_exported(name, tiny, posts, questions, tmp_path):
     """BERT, RoBERTa and MPNet are in test_fused; these go through torch's tracer, which must not fix a length."""
-    from davy.train.export import export_onnx
+    from davy.training.export import export_onnx
 
     torch.manual_seed(0)
     folder = tmp_path / "encoder"
@@ -430,8 +430,8 @@ def test_encoders_of_other_families_train_and_keep_their_scores_when_exported(na
 
 
 def test_curves_are_the_mean_of_all_seeds_and_a_card_names_its_figures():
-    from davy.train import run_record
-    from davy.train.run_record import History
+    from davy.training import run_record
+    from davy.training.run_record import History
 
     def run(*losses):
         return History([{"epoch": i, "loss": it, "hate": 1 - it, "type": 0.5 - it, "score": -it, "dev loss": it}

@@ -2,9 +2,9 @@
 
 import pytest
 
-from davy.cli.app import run
-from davy.models.load import load
-from davy.train import run_record
+from davy.detectors.load import load
+from davy.shell.app import run
+from davy.training import run_record
 
 KINDS = ("tfidf", "xgboost", "transformer")
 

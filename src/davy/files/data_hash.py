@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from davy.core.answers import GOLD
-from davy.files.many_files import files_of, is_many
+from davy.files.input_paths import files_of, is_many
 
 if TYPE_CHECKING:
     import polars as pl

@@ -17,8 +17,8 @@ from pathlib import Path
 from typing import IO
 
 from davy.core.errors import UserError
+from davy.files.compression import FAULTS, damaged, open_packed
 from davy.files.formats import STDIO, FileFormat, display_name
-from davy.files.packed import FAULTS, damaged, open_packed
 
 LINE_CAP = 64 * 1024 * 1024
 """The longest line that is read, in bytes."""

@@ -17,8 +17,8 @@ from typing import IO, Any
 from pydantic_core import from_json
 
 from davy.core.errors import UserError
+from davy.files.compression import FAULTS, open_packed
 from davy.files.formats import COMPRESSIONS
-from davy.files.packed import FAULTS, open_packed
 
 PIECE = 1 << 20
 LINE_CAP = 64 << 20

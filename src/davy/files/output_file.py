@@ -12,9 +12,9 @@ import polars as pl
 from davy.core.errors import UserError
 from davy.files import delimited, jsonl, parquet
 from davy.files.atomic import atomic_path
+from davy.files.compression import open_compressed
 from davy.files.file_table import ALWAYS_JSON
 from davy.files.formats import SEPARATORS, FileFormat, output_format
-from davy.files.packed import open_compressed
 
 
 def write(

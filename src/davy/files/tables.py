@@ -19,13 +19,13 @@ from pathlib import Path
 import polars as pl
 
 from davy.core.errors import UserError
-from davy.files import delimited, jsonl, parquet, whole_files
+from davy.files import delimited, in_memory_formats, jsonl, parquet
 from davy.files import post_columns as columns_of
 from davy.files.atomic import atomic_path, refuse_input
 from davy.files.file_table import FileTable, translate_errors
 from davy.files.formats import STDIO, WHOLE, FileFormat, display_name, format_of, output_format
 from davy.files.input_file import LINE_CAP, plain_copy
-from davy.files.many_files import files_of, is_many, refuse_mixed, split_of, split_paths
+from davy.files.input_paths import files_of, is_many, refuse_mixed, split_of, split_paths
 from davy.files.output_file import sink, write
 
 __all__ = [
@@ -88,11 +88,11 @@ def open_table(
     with tempfile.TemporaryDirectory(prefix="davy-", ignore_cleanup_errors=True) as folder:
         scratch = Path(folder)
         if kind.name in WHOLE and str(path) != STDIO:
-            yield whole_files.read(Path(path).expanduser(), name, kind, encoding)
+            yield in_memory_formats.read(Path(path).expanduser(), name, kind, encoding)
             return
         on_disk = plain_copy(path, kind, scratch, encoding=encoding)
         if kind.name in WHOLE:
-            yield whole_files.read(on_disk, name, FileFormat(kind.name), None)
+            yield in_memory_formats.read(on_disk, name, FileFormat(kind.name), None)
         elif kind.name == "parquet":
             yield parquet.read(on_disk, name)
         elif kind.name == "jsonl":

@@ -28,37 +28,37 @@ SAMPLE = "sample"
 RETENTION = "apply retention rules"
 
 QUICK: Mapping[str, str] = {
-    EXPORT: "davy.jobs.exchange:export_project",
-    IMPORT: "davy.jobs.exchange:import_file",
-    MEASURE_AGREEMENT: "davy.jobs.agreement:measure_agreement",
-    WEBHOOK: "davy.jobs.webhooks:deliver_webhook",
-    FIT_THRESHOLD: "davy.jobs.thresholds:fit_community_threshold",
-    SCORE_SUBMISSION: "davy.jobs.challenge:score_submission",
-    RANK_BOARD: "davy.jobs.challenge:rank_board",
-    ATTACK: "davy.jobs.attack:attack_target",
-    RETENTION: "davy.jobs.retention:apply_rules",
+    EXPORT: "davy.annotation.exchange.jobs:export_project",
+    IMPORT: "davy.annotation.exchange.jobs:import_file",
+    MEASURE_AGREEMENT: "davy.annotation.settling.jobs:measure_agreement",
+    WEBHOOK: "davy.moderation.jobs.webhooks:deliver_webhook",
+    FIT_THRESHOLD: "davy.moderation.jobs.thresholds:fit_community_threshold",
+    SCORE_SUBMISSION: "davy.challenges.jobs:score_submission",
+    RANK_BOARD: "davy.challenges.jobs:rank_board",
+    ATTACK: "davy.rounds.jobs.attack:attack_target",
+    RETENTION: "davy.people.retention:apply_rules",
 }
 LONG: Mapping[str, str] = {
-    TRAIN: "davy.jobs.training:train",
-    CLOSE_ROUND: "davy.jobs.rounds:close_round",
-    SCORE: "davy.jobs.tasks:score",
-    COMPARE: "davy.jobs.tasks:compare",
-    EVALUATE: "davy.jobs.tasks:evaluate",
-    CHECK: "davy.jobs.tasks:check",
-    SAMPLE: "davy.jobs.tasks:sample",
+    TRAIN: "davy.runs.jobs.training:train",
+    CLOSE_ROUND: "davy.rounds.jobs.close:close_round",
+    SCORE: "davy.runs.jobs.tasks:score",
+    COMPARE: "davy.runs.jobs.tasks:compare",
+    EVALUATE: "davy.runs.jobs.tasks:evaluate",
+    CHECK: "davy.runs.jobs.tasks:check",
+    SAMPLE: "davy.runs.jobs.tasks:sample",
 }
 ALL: Mapping[str, str] = {**QUICK, **LONG}
 
 ARGUMENTS: Mapping[str, str] = {
-    EXPORT: "davy.jobs.exchange:ExportArguments",
-    IMPORT: "davy.jobs.exchange:ImportArguments",
-    TRAIN: "davy.jobs.training:TrainArguments",
-    CLOSE_ROUND: "davy.jobs.rounds:CloseArguments",
-    SCORE: "davy.jobs.tasks:ScoreArguments",
-    COMPARE: "davy.jobs.tasks:CompareArguments",
-    EVALUATE: "davy.jobs.tasks:EvaluateArguments",
-    CHECK: "davy.jobs.tasks:CheckArguments",
-    SAMPLE: "davy.jobs.tasks:SampleArguments",
+    EXPORT: "davy.annotation.exchange.jobs:ExportArguments",
+    IMPORT: "davy.annotation.exchange.jobs:ImportArguments",
+    TRAIN: "davy.runs.jobs.training:TrainArguments",
+    CLOSE_ROUND: "davy.rounds.jobs.close:CloseArguments",
+    SCORE: "davy.runs.jobs.tasks:ScoreArguments",
+    COMPARE: "davy.runs.jobs.tasks:CompareArguments",
+    EVALUATE: "davy.runs.jobs.tasks:EvaluateArguments",
+    CHECK: "davy.runs.jobs.tasks:CheckArguments",
+    SAMPLE: "davy.runs.jobs.tasks:SampleArguments",
 }
 """The dataclass of the arguments of each kind that a person may start."""
 

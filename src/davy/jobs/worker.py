@@ -20,7 +20,8 @@ from pkgutil import resolve_name
 from typing import Any
 
 from davy.core.errors import UserError
-from davy.store import Connection, Store, jobs
+from davy.jobs import store as jobs
+from davy.store import Connection, Store
 
 logger = logging.getLogger(__name__)
 

@@ -10,11 +10,11 @@ import io
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
-from davy.core.meme_layout import MemeLayout, PlacedImage, TextBox
-from davy.image.emoji_artwork import emoji_image
-from davy.image.meme_render import MemeRenderer
 from davy.image.picture import Picture
 from davy.memes.benchmark import BenchmarkMeme, DrawnPicture, MemeWords, colour_value
+from davy.memes.emoji_artwork import emoji_image
+from davy.memes.meme_layout import MemeLayout, PlacedImage, TextBox
+from davy.memes.meme_render import MemeRenderer
 
 if TYPE_CHECKING:
     from PIL.Image import Image

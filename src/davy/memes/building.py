@@ -9,14 +9,15 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 
+from davy.annotation.project.store import images
+from davy.annotation.project.store.images import StoredImage
 from davy.core.errors import UserError
-from davy.core.meme_layout import MemeLayout, caption, stack
-from davy.image import emoji_artwork
 from davy.image.image_folder import ImageFolder
-from davy.image.meme_render import MemeRenderer
 from davy.image.picture import read_picture
-from davy.store import Connection, Store, images
-from davy.store.images import StoredImage
+from davy.memes import emoji_artwork
+from davy.memes.meme_layout import MemeLayout, caption, stack
+from davy.memes.meme_render import MemeRenderer
+from davy.store import Connection, Store
 from davy.text import emoji
 
 

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from davy.image.likeness import unpack
-from davy.store.image_library import LibraryImage
+from davy.memes.store.image_library import LibraryImage
 
 if TYPE_CHECKING:
     import numpy as np

@@ -13,8 +13,8 @@ from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from davy.core.errors import UserError, nearest
-from davy.core.round import RELEASE_TERMS
 from davy.files.yaml_nodes import load_shipped
+from davy.rounds.round import RELEASE_TERMS
 from davy.text.language import detect
 from davy.text.perturb import emoji_letters, homoglyphs, spacing, swap_words
 

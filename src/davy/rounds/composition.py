@@ -13,10 +13,10 @@ from statistics import fmean, stdev
 from typing import TYPE_CHECKING
 
 from davy.core.answers import GOLD, split_cell
-from davy.core.round import SETS
 from davy.core.scheme import Question
 from davy.report import Column, Table
 from davy.rounds.quality import without_dropped
+from davy.rounds.round import SETS
 from davy.text import emoji
 
 if TYPE_CHECKING:

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from difflib import SequenceMatcher
 
 from davy.rounds.rules import EntryRefused
-from davy.store.entries import EntryText
+from davy.rounds.store.entries import EntryText
 from davy.text import emoji
 
 FEW_WORDS = 3

@@ -8,13 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from davy.core import Entry, Round, Scheme, TargetPrediction, UserError
+from davy.core import Scheme, UserError
 from davy.core.annotation import Answers
 from davy.rounds.contrasts import check_contrast
+from davy.rounds.round import Entry, Round, TargetPrediction
 from davy.rounds.rules import EntryRefused, check_new, check_text
+from davy.rounds.store import entries as stored
+from davy.rounds.store.entries import EntryText
 from davy.store import Connection
-from davy.store import entries as stored
-from davy.store.entries import EntryText
 
 LONGEST_STRATEGY = 80
 

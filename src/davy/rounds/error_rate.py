@@ -12,12 +12,12 @@ from typing import TYPE_CHECKING, Any
 
 from davy.core import Metric
 from davy.core.answers import GOLD
-from davy.core.round import PAIR_DROPPED
 from davy.core.scheme import Question
 from davy.measure.intervals import proportion
 from davy.report import Column, Table, plots
 from davy.report.theme import Plot
 from davy.rounds.quality import people_labels
+from davy.rounds.round import PAIR_DROPPED
 
 if TYPE_CHECKING:
     import polars as pl

@@ -10,17 +10,19 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from davy import schemes
+from davy.annotation.project.store import members, projects
 from davy.core.answers import GOLD, SEPARATOR
-from davy.core.round import ENTRY_COLUMNS, PAIR_DROPPED
-from davy.store import entries, entry_results, members, projects
-from davy.store import schemes as stored_schemes
+from davy.rounds.round import ENTRY_COLUMNS, PAIR_DROPPED
+from davy.rounds.store import entries, entry_results
+from davy.schemes.store import schemes as stored_schemes
 
 if TYPE_CHECKING:
     import polars as pl
 
-    from davy.core import Entry, Round, Scheme
+    from davy.core import Scheme
+    from davy.rounds.round import Entry, Round
+    from davy.rounds.store.entries import EntryText
     from davy.store import Connection
-    from davy.store.entries import EntryText
 
 
 def entry_schema(scheme: Scheme) -> dict[str, pl.DataType]:

@@ -7,7 +7,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from davy.core import Question, TargetPrediction
+from davy.core import Question
+from davy.rounds.round import TargetPrediction
 from davy.rounds.rules import EntryRefused
 
 if TYPE_CHECKING:

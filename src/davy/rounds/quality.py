@@ -15,11 +15,11 @@ import numpy as np
 
 from davy.core import Metric
 from davy.core.answers import SEPARATOR
-from davy.core.round import PAIR_DROPPED, SETS
 from davy.core.scheme import Question
 from davy.measure.agreement import agreement
 from davy.measure.intervals import Bootstrap, Ints
 from davy.report import Column, Table
+from davy.rounds.round import PAIR_DROPPED, SETS
 
 if TYPE_CHECKING:
     import polars as pl

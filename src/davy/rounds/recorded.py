@@ -10,9 +10,9 @@ import json
 from typing import TYPE_CHECKING, Any
 
 from davy.core.answers import GOLD, SEPARATOR
-from davy.core.round import ENTRY_COLUMNS
 from davy.core.scheme import Question, Scheme
 from davy.rounds.frame import entry_schema
+from davy.rounds.round import ENTRY_COLUMNS
 
 if TYPE_CHECKING:
     import polars as pl

@@ -13,7 +13,7 @@ import numpy as np
 
 from davy.core.answers import GOLD
 from davy.core.scheme import Question
-from davy.split.assign import assign
+from davy.corpus.split.assign import assign
 
 if TYPE_CHECKING:
     import polars as pl

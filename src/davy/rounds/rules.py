@@ -8,8 +8,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from davy.core import EntryRules, UserError
-from davy.store import Connection, entries
+from davy.core import UserError
+from davy.rounds.round import EntryRules
+from davy.rounds.store import entries
+from davy.store import Connection
 from davy.text import emoji, language, near_keys
 
 SURE = 0.7

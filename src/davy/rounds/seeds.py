@@ -9,13 +9,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from davy.annotation.project.store import posts
 from davy.core.answers import GOLD, parse_cell
-from davy.store import posts, round_seeds
+from davy.rounds.store import round_seeds
 
 if TYPE_CHECKING:
     import polars as pl
 
-    from davy.core import Question, Round, TargetPrediction
+    from davy.core import Question
+    from davy.rounds.round import Round, TargetPrediction
     from davy.store import Connection
 
 SEED_KINDS: tuple[str, ...] = ("seed", "news")

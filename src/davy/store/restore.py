@@ -20,11 +20,11 @@ from sqlalchemy.exc import DataError, IntegrityError
 
 from davy.core.errors import UserError
 from davy.files import atomic
+from davy.people.store.tables import sessions
 from davy.store import events, schema_versions
 from davy.store.backup import KINDS, Backup, PictureStorage, column_kind, reflect_tables, row_counts
 from davy.store.backup_file import BackupFile
 from davy.store.columns import now
-from davy.store.people_tables import sessions
 from davy.store.store import Store, make_engine
 from davy.store.url import masked_url, parse_url, sqlite_path
 

@@ -1,4 +1,4 @@
-"""The table of events: who did what, when. Tables of features are in the features; `davy.store.schema` has all."""
+"""The table of events: who did what, when. Tables of features are in the features; `davy.schema` has all."""
 
 from sqlalchemy import (
     Column,

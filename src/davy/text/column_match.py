@@ -18,7 +18,7 @@ from davy.text.inflect import forms
 if TYPE_CHECKING:
     import polars as pl
 
-    from davy.lexicons.read import LexiconEntry
+    from davy.text.lexicons.read import LexiconEntry
 
 _SPELLINGS = {"ä": "ae", "ö": "oe", "ü": "ue", "ß": "ss"}
 _DRAWN_OUT = re.compile(r"([^\W\d_])\1{2,}")

@@ -5,7 +5,7 @@ harm where nobody writes it, and forms that are other words are entries of kind
 `harmless`.
 """
 
-from davy.lexicons.read import LexiconEntry
+from davy.text.lexicons.read import LexiconEntry
 
 _GERMAN: dict[str, tuple[str, ...]] = {
     "s": ("s",),

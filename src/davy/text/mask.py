@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, NamedTuple
 if TYPE_CHECKING:
     import polars as pl
 
-    from davy.lexicons.read import Lexicon
+    from davy.text.lexicons.read import Lexicon
     from davy.text.match import Span
 
 
@@ -99,7 +99,7 @@ class MaskFilter(logging.Filter):
 
 
 def _find(text: str, lexicon: Lexicon | None) -> list[Span]:
-    from davy.lexicons.read import load
+    from davy.text.lexicons.read import load
     from davy.text.match import matcher
 
     return matcher(lexicon or load("masking")).find(text)

@@ -14,8 +14,8 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Any
 
-from davy.lexicons.read import Lexicon, LexiconEntry
 from davy.text.inflect import forms
+from davy.text.lexicons.read import Lexicon, LexiconEntry
 from davy.text.normalise import LOOK_ALIKES
 from davy.text.text_variants import SQUEEZED, STAR, TextVariant, letters, squeeze, text_variants
 

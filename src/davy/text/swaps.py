@@ -11,7 +11,7 @@ import random
 import re
 from collections.abc import Callable, Mapping
 
-from davy.lexicons.fill_ins import fill_ins
+from davy.text.lexicons.fill_ins import fill_ins
 
 Swap = Callable[[str, str, random.Random], str]
 

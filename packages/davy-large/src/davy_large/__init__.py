@@ -1,1 +1,1 @@
-"""The weights of `embedded-en-large`, Davy's large English detector. Data only: `davy.models.embedded` reads them."""
+"""The weights of `embedded-en-large`, Davy's large English detector. Data only: `davy.detectors.embedded` reads them."""

@@ -1,1 +1,1 @@
-"""The weights of `embedded-memes-pictures`, Davy's meme detector that looks. Data only: `davy.models.embedded` reads them."""
+"""The weights of `embedded-memes-pictures`, Davy's meme detector that looks. Data only: `davy.detectors.embedded` reads them."""

@@ -1,1 +1,0 @@
-"""The workbench: people label posts in phases, answers are settled, and we know how far they agree."""

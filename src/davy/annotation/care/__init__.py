@@ -1,0 +1,1 @@
+"""Care for the people who label: consent, rests, check-ins, surveys, pay."""

@@ -1,0 +1,1 @@
+"""One person labels one post: eligibility, the next item, the form, the answer."""

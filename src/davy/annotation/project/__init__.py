@@ -1,0 +1,1 @@
+"""A project: its settings, people, posts, phases and what waits in each."""

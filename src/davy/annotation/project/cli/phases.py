@@ -1,0 +1,141 @@
+"""`davy project open`, `close`, `next-set`, `add-phase` and `add-posts`: a project's phases, from one to the next."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from davy.annotation.project import phase_gates
+from davy.annotation.project import project_creation as make
+from davy.annotation.project.cli.project import Gold, Name, read_posts
+from davy.annotation.project.project_file import phase_plan
+from davy.annotation.project.project_scheme import scheme_of
+from davy.annotation.project.store import phases, projects
+from davy.core.errors import UserError
+from davy.server.cli.database import Database
+from davy.shell import console
+from davy.store import events, open_store
+
+PhaseName = Annotated[str, typer.Argument(metavar="PHASE", help="The phase's name.")]
+Anyway = Annotated[
+    str | None, typer.Option("--anyway", help="Go on although the phase's rule says not yet; give the reason.")
+]
+
+
+def open_(project: Name, phase: PhaseName, anyway: Anyway = None, database: Database = None) -> None:
+    """Open a phase, so that people can work in it. Its rule must allow it.
+
+    Examples:
+
+        davy project open pilot 2a
+
+        davy project open pilot 3 --anyway "the pilot was enough"
+    """
+    _go(project, phase, "open", anyway, database)
+
+
+def close(project: Name, phase: PhaseName, anyway: Anyway = None, database: Database = None) -> None:
+    """Close a phase. Its rule must allow it.
+
+    Examples:
+
+        davy project close pilot 2a
+    """
+    _go(project, phase, "close", anyway, database)
+
+
+def next_set(
+    project: Name,
+    phase: PhaseName,
+    n: Annotated[int, typer.Option("--posts", help="How many posts to take from the production that waits.")] = 46,
+    database: Database = None,
+) -> None:
+    """Add another calibration set after one whose gate stayed shut: 2b after 2a.
+
+    Examples:
+
+        davy project next-set pilot 2a --posts 43
+    """
+
+    if n < 1:
+        raise UserError(f"--posts is {n}. A set has at least 1 post.")
+    with open_store(database) as store, store.write() as db:
+        found = projects.get(db, project)
+        made = make.next_set(db, found, phases.by_name(db, project, phase), n=n, by=events.SHELL)
+    console.note(
+        f"Phase {made.name} has {made.size:,} posts and waits. Open it: davy project open {project} {made.name}"
+    )
+
+
+def add_phase(
+    project: Name,
+    phase: PhaseName,
+    kind: Annotated[
+        str, typer.Option("--kind", help="training, discussion, calibration, screening, production or expert.")
+    ],
+    answers: Annotated[
+        str | None, typer.Option("--answers", help="How many people answer each post, or everyone.")
+    ] = None,
+    posts: Annotated[Path | None, typer.Option("--posts", help="A file of posts for it.")] = None,
+    at_least: Annotated[
+        float | None, typer.Option("--at-least", help="A calibration's gate: the Fleiss kappa to reach.")
+    ] = None,
+    deadline: Annotated[str | None, typer.Option("--deadline", help="The last day, such as 2026-12-31.")] = None,
+    database: Database = None,
+) -> None:
+    """Add a phase after those that a project has. It waits until it is opened.
+
+    Examples:
+
+        davy project add-phase pilot 4 --kind production --answers 3 --posts more.jsonl
+
+        davy project add-phase pilot check --kind calibration --at-least 0.6 --posts set.csv
+    """
+    from davy.files.tables import read_posts
+
+    plan = phase_plan(phase, kind, at_least=at_least, answers=answers, deadline=deadline)
+    frame = read_posts(posts) if posts else None
+    with open_store(database) as store, store.write() as db:
+        found = projects.get(db, project)
+        made = make.add_phase(db, found, plan, scheme_of(db, found), by=events.SHELL, frame=frame)
+    console.note(
+        f"Phase {made.name} has {made.size:,} posts and waits. Open it: davy project open {project} {made.name}"
+    )
+
+
+def add_posts(
+    project: Name,
+    phase: PhaseName,
+    files: Annotated[list[Path], typer.Argument(metavar="FILE...", help="Files of posts.")],
+    gold: Gold = None,
+    seed: Annotated[int, typer.Option("--seed", help="For the order of the posts.")] = 0,
+    database: Database = None,
+) -> None:
+    """Add posts to a phase that is open or waits. A training or screening needs columns such as QUESTION.gold.
+
+    Examples:
+
+        davy project add-posts pilot 3 more.jsonl
+    """
+
+    frames = read_posts(files, gold)
+    with open_store(database) as store, store.write() as db:
+        found = projects.get(db, project)
+        into, asked = phases.by_name(db, project, phase), scheme_of(db, found)
+        n = sum(make.add_posts(db, found, into, frame, asked, by=events.SHELL, seed=seed) for frame in frames)
+    console.note(f"{n:,} posts were added to phase {phase}.")
+
+
+def _go(project: str, name: str, what: str, anyway: str | None, database: str | None) -> None:
+
+    with open_store(database) as store, store.write() as db:
+        found = projects.get(db, project)
+        phase = phases.by_name(db, project, name)
+        act = phase_gates.open_phase if what == "open" else phase_gates.close_phase
+        try:
+            done = act(db, found, phase, by=events.SHELL, anyway=anyway)
+        except phase_gates.PhaseNotReady as error:
+            raise UserError(f"{error.message} To go on all the same: --anyway REASON") from None
+    console.note(f"Phase {done.name} is {done.state}.")

@@ -1,0 +1,159 @@
+"""One phase of a project: how far it is, what its rule says, and what to do next. Calibration and screening have more.
+
+Managers and experts see everyone under pseudonyms; an annotator sees their own part.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any, NamedTuple
+
+from fastapi import APIRouter
+from starlette.requests import Request
+from starlette.responses import Response
+
+from davy.annotation.labelling.pages import screening
+from davy.annotation.project import monitoring, phase_gates, project_creation
+from davy.annotation.project.pages.project_access import Here, Manages, Place, project_page
+from davy.annotation.project.pages.watch import distribution
+from davy.annotation.project.project import Phase
+from davy.annotation.project.store import members, phases
+from davy.annotation.settling import agreement
+from davy.annotation.settling.pages import calibration
+from davy.annotation.settling.store import phase_answers
+from davy.core import Scheme
+from davy.people.pages.visitor import Form, field
+from davy.store import Connection
+from davy.web import charts, render
+from davy.web.context import context_of
+from davy.web.errors import LocalizedError
+from davy.web.i18n import Translator
+from davy.web.refused_by import refused_by
+
+router = APIRouter(include_in_schema=False)
+
+
+class _View(NamedTuple):
+    """What the page of a kind of phase may need besides what every phase shows."""
+
+    db: Connection
+    place: Place
+    phase: Phase
+    scheme: Scheme
+    measured: list[monitoring.QuestionAgreement]
+    person: str
+    words: Translator
+
+
+PAGES: Mapping[str, Callable[[_View], dict[str, Any]]] = {
+    "phase_calibration": lambda page: calibration.values(page.phase, page.measured, page.words),
+    "phase_screening": lambda page: screening.values(
+        page.db, page.place, page.phase, page.scheme, page.person, page.words.lang
+    ),
+}
+"""What the pages of some kinds of phase show besides, by the `page` of the kind."""
+
+
+@router.get("/projects/{project_id}/phases/{name}")
+def one_phase(request: Request, place: Here, name: str, person: str = "") -> Response:
+    """Return the phase's page; in a screening, `person` chooses whose picture is shown."""
+    return _page(request, place, name, person=person)
+
+
+def _page(
+    request: Request, place: Place, name: str, *, person: str = "", wrong: str = "", status: int = 200
+) -> Response:
+    context, words = context_of(request), render.translator_of(request)
+    with context.store.read() as db:
+        phase = phases.by_name(db, place.project.id, name)
+    watches = place.may("watch")
+    snapshot = monitoring.fresh_snapshot(context.store, phase) if watches else None
+    with context.store.read() as db:
+        every = phases.of_project(db, place.project.id)
+        standing = phase_gates.phase_status(db, place.project, phase)
+        scheme = agreement.scheme_of(db, place.project)
+        everyones = watches or phase.behaviour.shared
+        tallies = phase_answers.tallies_of(db, [phase.id], annotator=None if everyones else place.account.id)
+        roster = members.of_project(db, place.project.id, left=True)
+        measured = monitoring.question_agreements(snapshot)
+        details = PAGES.get(phase.behaviour.page)
+        more = details(_View(db, place, phase, scheme, measured, person, words)) if details else {}
+    return project_page(
+        request,
+        place,
+        f"{phase.behaviour.page}.html",
+        status=status,
+        phase=phase,
+        standing=standing,
+        progress=_progress(phase, tallies, roster, words),
+        own=next((tally for tally in tallies if tally.annotator == place.account.id), None),
+        measured=measured,
+        snapshot=snapshot,
+        distribution=distribution(measured, scheme, words.lang),
+        steps=_steps(every, phase, standing),
+        next_phase=_following(every, phase, "open"),
+        watches=watches,
+        wrong=wrong,
+        figure=lambda metric: charts.metric_text(words, metric),
+        decimal=lambda value, digits=2: charts.decimal_text(words, value, digits),
+        **more,
+    )
+
+
+@router.post("/projects/{project_id}/phases/{name}/go-on")
+@refused_by(_page)
+def go_on(request: Request, place: Manages, name: str, form: Form) -> Response:
+    """Close the phase, or open what comes after it: the next set of a calibration, or the next phase."""
+    act, anyway = field(form, "do"), field(form, "anyway", most=500) or None
+    with context_of(request).store.write() as db:
+        phase = phases.by_name(db, place.project.id, name)
+        if act == "close":
+            phase_gates.close_phase(db, place.project, phase, by=place.account.id, anyway=anyway)
+            return render.redirect(request, calibration.address_of(place, phase), "phase_closed", phase=phase.name)
+        following = _following(phases.of_project(db, place.project.id), phase, act)
+        if following is None and act == "next set":
+            following = project_creation.next_set(db, place.project, phase, n=phase.size, by=place.account.id)
+        if following is None:
+            raise LocalizedError("nothing_next", status=409)
+        phase_gates.open_phase(db, place.project, following, by=place.account.id, anyway=anyway)
+        return render.redirect(request, calibration.address_of(place, following), "phase_opened", phase=following.name)
+
+
+def _progress(phase: Phase, tallies: list[Any], roster: list[Any], words: Translator) -> list[tuple[str, int, int]]:
+    """Return (pseudonym, dealt with, posts) of everyone who has a part in the phase, by pseudonym.
+
+    A discussion has one line: its answers are everybody's.
+    """
+    if phase.behaviour.shared:
+        return [(words("project.together"), sum(tally.given for tally in tallies), phase.size)]
+    did = {tally.annotator: tally.given + tally.refused for tally in tallies}
+    waited_for = phase.state != "closed"  # who joined later has no part in a closed phase
+    asked = [
+        member
+        for member in roster
+        if member.user in did or (waited_for and member.left_at is None and "annotator" in member.roles)
+    ]
+    return sorted((member.pseudonym, did.get(member.user, 0), phase.size) for member in asked)
+
+
+def _steps(every: list[Phase], phase: Phase, standing: phase_gates.PhaseStatus) -> list[str]:
+    """Return what a manager can do about the phase now, the likeliest first: close, review, next set, open."""
+    if phase.state == "open":
+        return ["close"] if standing.may_close else []
+    if phase.state == "waiting":
+        return ["open this"] if standing.may_open else []
+    if phase.behaviour.gate and standing.gate is not None and not standing.gate.passed:
+        later = [other for other in every if other.position > phase.position and other.behaviour.gate]
+        return [] if any(other.state != "waiting" for other in later) else ["review", "next set"]
+    return ["open"] if _following(every, phase, "open") is not None else []
+
+
+def _following(every: list[Phase], phase: Phase, act: str) -> Phase | None:
+    """Return the phase that an act opens: this one, the next set of a calibration, or the next phase after it."""
+    if act == "open this":
+        return phase
+    later = [other for other in every if other.position > phase.position and other.state == "waiting"]
+    if act == "next set":
+        return next((other for other in later if other.behaviour.gate), None)
+    passed = [other for other in later if not (phase.behaviour.gate and other.behaviour.gate)]
+    return passed[0] if act == "open" and passed else None

@@ -1,0 +1,253 @@
+"""Who may do what in a project: one line a permission, and the dependency that project pages ask for.
+
+A route under `/projects/{project_id}/` says `Depends(in_project("label posts"))` and gets a `Place`:
+the project, the membership and the account. Who is not in a project is answered alike
+whether it exists or not, so that addresses tell strangers nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Collection
+from dataclasses import dataclass
+from typing import Annotated, Any
+
+from anyio import to_thread
+from fastapi import Depends, Header
+from starlette.requests import Request
+from starlette.responses import Response
+
+from davy.annotation.care.store import check_ins
+from davy.annotation.project.phase_kind import TASK_KINDS
+from davy.annotation.project.project import Member, Project
+from davy.annotation.project.store import members, messages, phases, picture_locks, projects, session_lookup
+from davy.core import Wording
+from davy.people.pages.visitor import authorise, find_visitor, set_visitor, touch
+from davy.people.store.users import User
+from davy.rounds.store import rounds
+from davy.store import Connection
+from davy.web import cookies, render
+from davy.web.context import context_of
+from davy.web.errors import LocalizedError, SignInRequired
+
+PROJECT_MAY: dict[str, tuple[str, ...]] = {
+    "see the project": ("manager", "expert", "annotator", "wellbeing", "adversarial"),
+    "label posts": ("annotator", "expert"),
+    "enter texts": ("annotator", "expert"),
+    "settle cases": ("expert",),
+    "browse posts": ("manager", "expert", "annotator"),
+    "see verdicts": ("manager", "expert"),
+    "watch": ("manager", "expert"),
+    "manage": ("manager",),
+    "change guidelines": ("manager",),
+    "announce": ("manager",),
+    "answer questions": ("manager", "expert"),
+    "write in the channel": ("manager", "expert", "annotator", "wellbeing", "adversarial"),
+    "code posts": ("manager", "expert", "annotator"),
+    "check in": ("manager", "expert", "annotator", "wellbeing", "adversarial"),
+    "read check-ins": ("wellbeing",),
+    "see hours": ("manager",),
+    "export": ("manager",),
+    "train": ("manager",),
+    # Texts that get past a detector: no manager and no admin has this by being one.
+    "attack": ("adversarial",),
+}
+
+ADMINS_MAY: tuple[str, ...] = (
+    "see the project",
+    "browse posts",
+    "see verdicts",
+    "watch",
+    "manage",
+    "change guidelines",
+    "announce",
+    "see hours",
+    "export",
+    "train",
+)
+"""What an admin of the server may do in every project: run it, but neither label, settle nor read check-ins."""
+
+ROOMS: tuple[tuple[str, str], ...] = (
+    ("", "see the project"),
+    ("rounds", "see the project"),
+    ("memes", "see the project"),
+    ("label", "label posts"),
+    ("expert", "settle cases"),
+    ("watch", "watch"),
+    ("mine", "label posts"),
+    ("verdicts", "see verdicts"),
+    ("coding", "code posts"),
+    ("channel", "write in the channel"),
+    ("guideline", "see the project"),
+    ("care", "check in"),
+    ("roster", "manage"),
+    ("exports", "export"),
+    ("train", "train"),
+    ("attack", "attack"),
+)
+"""The pages of a project in the order of its navigation, each with the permission it takes."""
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where a request is: in which project, as whom. `member` is None for an admin who is not on the roster."""
+
+    project: Project
+    member: Member | None
+    account: User
+
+    def may(self, act: str) -> bool:
+        """Return whether this person has a permission here; an unknown permission is a bug and raises KeyError."""
+        roles = self.member.roles if self.member is not None and self.member.left_at is None else ()
+        return bool(set(roles) & set(PROJECT_MAY[act])) or (self.account.role == "admin" and act in ADMINS_MAY)
+
+    @property
+    def left(self) -> bool:
+        """Whether this person was in the project and left it."""
+        return self.member is not None and self.member.left_at is not None
+
+    @property
+    def address(self) -> str:
+        """Where the project's pages begin."""
+        return f"/projects/{self.project.id}"
+
+
+def in_project(act: str, *, left: bool = False) -> Callable[..., Place]:
+    """Return a dependency that gives the `Place` if this person has the permission; with `left`, past members too."""
+    assert act in PROJECT_MAY, act
+
+    # Not `Anyone`: who asks and where they are is one query and one turn in a worker thread.
+    def check(request: Request, project_id: str) -> Place:
+        token = session_token(request)
+        with context_of(request).store.read() as db:
+            place = find_place(request, db, token, project_id)
+        touch(request, find_visitor(request))
+        return require_permission(place, act, left=left)
+
+    return check
+
+
+Here = Annotated[Place, Depends(in_project("see the project"))]
+Labels = Annotated[Place, Depends(in_project("label posts"))]
+Manages = Annotated[Place, Depends(in_project("manage"))]
+
+
+def project_by_key(act: str, scope: str) -> Callable[..., Awaitable[Place]]:
+    """Return the same for the API: a key with the scope, whose owner has the permission here, or a session."""
+    assert act in PROJECT_MAY, act
+
+    async def check(request: Request, project_id: str, authorization: Annotated[str | None, Header()] = None) -> Place:
+        account = await authorise(request, authorization, scope, "see projects", project=project_id)
+
+        def place() -> Place:
+            with context_of(request).store.read() as db:
+                project = projects.find(db, project_id)
+                member = members.get(db, project_id, account.id) if project is not None else None
+            return require_permission(_place(project, member, account), act)
+
+        return await to_thread.run_sync(place)
+
+    return check
+
+
+def session_token(request: Request) -> str:
+    """Return the token of the request's session; without one, nobody is signed in."""
+    token = cookies.read(request, "session")
+    if not token:
+        set_visitor(request, None)
+        raise SignInRequired
+    return token
+
+
+def find_place(request: Request, db: Connection, token: str, project_id: str) -> Place:
+    """Return where the sender stands in a project; one that they have no part in is refused like one there isn't."""
+    found = session_lookup.find_requester(db, token, project_id)
+    who = set_visitor(request, found[:2] if found else None)
+    if found is None or who.account is None:
+        raise SignInRequired
+    _, account, project, member = found
+    return _place(project, member, account)
+
+
+def _place(project: Project | None, member: Member | None, account: User) -> Place:
+    if (project is None or member is None) and account.role != "admin":
+        raise LocalizedError("not_in_project", status=403)
+    if project is None:
+        raise LocalizedError("no_project", status=404)
+    return Place(project, member, account)
+
+
+def require_permission(place: Place, act: str, *, left: bool = False) -> Place:
+    """Return the place if its person has the permission there; with `left`, past members too."""
+    if place.may(act) or (left and place.left):
+        return place
+    if place.left and place.account.role != "admin":
+        raise LocalizedError("left_project", status=403)
+    raise LocalizedError("not_allowed_here", status=403)
+
+
+def project_page(request: Request, place: Place, template: str, *, status: int = 200, **values: Any) -> Response:
+    """Return a page of a project: what `render.page` gives, with its navigation and its support contacts."""
+    without = _empty_rooms(request, place)
+    locked = _locked_pictures(request, place)
+    lang = render.translator_of(request).lang
+    return render.page(
+        request,
+        template,
+        status=status,
+        place=place,
+        project=place.project,
+        rooms=navigation(place, without=without),
+        marks=unread_counts(request, place),
+        locked_pictures=locked,
+        support=[_contact(it, lang) for it in place.project.settings.get("support") or ()],
+        **values,
+    )
+
+
+def unread_counts(request: Request, place: Place) -> dict[str, int]:
+    """Return what waits for a person in each room: unread messages, and check-ins for a wellbeing contact to see."""
+    member = place.member
+    if member is None or place.left:
+        return {}
+    with context_of(request).store.read() as db:
+        counts = {
+            "channel": messages.unread(db, place.project.id, member.user, member.read_until),
+            "care": check_ins.waiting(db, member),
+        }
+    return {room: n for room, n in counts.items() if n}
+
+
+def navigation(place: Place, *, without: Collection[str] = ()) -> list[tuple[str, str]]:
+    """Return the pages of the project that this person may open, as (name, address); none of those named."""
+    return [
+        (room or "overview", f"{place.address}/{room}" if room else place.address)
+        for room, act in ROOMS
+        if place.may(act) and room not in without
+    ]
+
+
+def _empty_rooms(request: Request, place: Place) -> set[str]:
+    """Return the rooms that a project has no use for: memes without such phases, rounds that nobody could open."""
+    with context_of(request).store.read() as db:
+        has_rounds = place.may("manage") or bool(rounds.of_project(db, place.project.id))
+        has_memes = phases.has_kind(db, place.project.id, TASK_KINDS)
+    return {room for room, used in (("rounds", has_rounds), ("memes", has_memes)) if not used}
+
+
+def _locked_pictures(request: Request, place: Place) -> int:
+    """Return how many locked pictures wait for this person, who runs the project, to deal with them."""
+    if not place.may("manage"):
+        return 0
+    with context_of(request).store.read() as db:
+        return picture_locks.waiting(db, place.project.id)
+
+
+def _contact(kept: dict[str, Any], lang: str) -> dict[str, str]:
+    """Return a contact in one language; a link that is no web or mail address is left out."""
+    link = str(kept.get("link") or "")
+    return {
+        "name": str(kept.get("name") or ""),
+        "words": Wording(kept.get("words") or "").said_in(lang),
+        "phone": str(kept.get("phone") or ""),
+        "link": link if link.startswith(("https://", "http://", "mailto:")) else "",
+    }

@@ -1,0 +1,117 @@
+"""Projects: a scheme's questions asked about posts by a roster of people. Their phases and members have modules.
+
+What a project's settings say is read elsewhere (`annotate.settings`); here they
+are kept whole, and every change of them is an event with the sections it touched.
+"""
+
+import re
+from collections.abc import Mapping
+from typing import Any
+
+from sqlalchemy import Connection, bindparam, select
+
+from davy.annotation.project.project import Member, Project
+from davy.annotation.project.store import guidelines
+from davy.annotation.project.store.tables import MEMBERS, PROJECTS, members, projects
+from davy.core import UserError
+from davy.core.errors import nearest
+from davy.schemes.store.tables import schemes
+from davy.store import events
+from davy.store.columns import now
+
+_ONE = PROJECTS.select(projects.c.id == bindparam("project"))
+_NEWEST = (projects.c.state.desc(), projects.c.created_at.desc(), projects.c.id)
+"""Open ones first, newest first."""
+_ID = re.compile(r"[a-z0-9][a-z0-9-]{0,59}")
+
+
+def create(
+    db: Connection,
+    *,
+    id: str,
+    title: str,
+    scheme: str,
+    scheme_version: int,
+    settings: Mapping[str, Any],
+    by: str,
+) -> Project:
+    """Add a project and return it; its scheme must be in the database."""
+    if not _ID.fullmatch(id):
+        raise UserError(f"{id[:60]!r} can't name a project. Use a-z, 0-9 and hyphens, at most 60, such as pilot-2.")
+    if find(db, id) is not None:
+        raise UserError(f"There is a project {id!r} already. Choose another name.", status=409)
+    title = title.strip()
+    if not title or len(title) > 200:
+        raise UserError(f"A project's title has 1 to 200 characters, this one has {len(title)}.")
+    known = select(schemes.c.name).where(schemes.c.name == scheme, schemes.c.version == scheme_version)
+    if not db.execute(known).first():
+        raise UserError(
+            f"Scheme {scheme!r} version {scheme_version} is not in this database. Add it first.", status=404
+        )
+    PROJECTS.insert(db, Project(id, title, scheme, scheme_version, settings, "open", now(), by))
+    events.record(
+        db, by=by, what="project created", about=f"project {id}", scheme=scheme, scheme_version=scheme_version
+    )
+    made = get(db, id)
+    guidelines.copy_from_scheme(db, made)
+    return made
+
+
+def get(db: Connection, project_id: str) -> Project:
+    """Return the project with this id."""
+    found = find(db, project_id)
+    if found is None:
+        names = list(db.scalars(select(projects.c.id).order_by(projects.c.id).limit(1000)))
+        raise UserError(f"There is no project {project_id[:60]!r}.{nearest(project_id, names)}", status=404)
+    return found
+
+
+def find(db: Connection, project_id: str) -> Project | None:
+    """Return the project with this id, or None."""
+    row = db.execute(_ONE, {"project": project_id}).one_or_none()
+    return None if row is None else PROJECTS.read(row)
+
+
+def list_projects(db: Connection) -> list[Project]:
+    """Return all projects, open ones first, newest first."""
+    return PROJECTS.list(db, PROJECTS.select().order_by(*_NEWEST))
+
+
+def of_user(db: Connection, user_id: str, *, left: bool = False) -> list[tuple[Project, Member]]:
+    """Return the projects that a person is in, open ones first, each with their membership; `left` adds those left."""
+    query = MEMBERS.select(members.c.user_id == user_id)
+    query = query if left else query.where(members.c.left_at.is_(None))
+    mine = {member.project: member for member in MEMBERS.list(db, query)}
+    if not mine:
+        return []
+    found = PROJECTS.list(db, PROJECTS.select(projects.c.id.in_(list(mine))).order_by(*_NEWEST))
+    return [(project, mine[project.id]) for project in found]
+
+
+def change_settings(db: Connection, project_id: str, settings: Mapping[str, Any], *, by: str) -> Project:
+    """Replace a project's settings; the event names the sections that changed."""
+    before = get(db, project_id).settings
+    changed = sorted(key for key in {*before, *settings} if before.get(key) != settings.get(key))
+    if changed:
+        PROJECTS.update(db, projects.c.id == project_id, settings=settings)
+        events.record(db, by=by, what="project settings changed", about=f"project {project_id}", sections=changed)
+    return get(db, project_id)
+
+
+def close(db: Connection, project_id: str, *, by: str) -> Project:
+    """Close a project: nobody labels in it any more; pages and exports stay."""
+    return _set_state(db, project_id, "closed", by=by)
+
+
+def reopen(db: Connection, project_id: str, *, by: str) -> Project:
+    """Open a closed project again."""
+    return _set_state(db, project_id, "open", by=by)
+
+
+def _set_state(db: Connection, project_id: str, state: str, *, by: str) -> Project:
+    if get(db, project_id).state != state:
+        closed_at = now() if state == "closed" else None
+        PROJECTS.update(db, projects.c.id == project_id, state=state, closed_at=closed_at)
+        what = "project closed" if state == "closed" else "project reopened"
+        events.record(db, by=by, what=what, about=f"project {project_id}")
+    return get(db, project_id)

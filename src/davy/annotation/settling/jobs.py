@@ -1,0 +1,36 @@
+"""Agreement of the phases, measured in the background: a worker's watcher adds a job for each phase that is due.
+
+The job's key names the state of the phase, so that two workers over one database
+make one job.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from davy.annotation.project import monitoring
+from davy.annotation.settling.store import phase_answers
+from davy.jobs import store as jobs
+from davy.jobs.kinds import MEASURE_AGREEMENT
+from davy.jobs.worker import JobContext
+from davy.store import Store, events
+
+
+def measure_agreement(context: JobContext) -> dict[str, Any]:
+    """Measure the phase that the job names; return how many answers it had."""
+    made = monitoring.take_snapshot(context.store, str(context.arguments["phase"]))
+    return {"answers": made.answers, "snapshot": made.id}
+
+
+def enqueue_due_phases(store: Store) -> int:
+    """Make a job for each phase that is due; return how many are."""
+    with store.read() as db:
+        found = [(phase, phase_answers.tallies_of(db, [phase.id])) for phase in monitoring.due_phases(db)]
+    if found:
+        with store.write() as db:
+            for phase, tallies in found:
+                key = monitoring.state_key(phase, tallies)
+                jobs.enqueue(
+                    db, MEASURE_AGREEMENT, {"phase": phase.id}, owner=events.SYSTEM, key=key, project=phase.project
+                )
+    return len(found)

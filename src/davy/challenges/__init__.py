@@ -1,0 +1,1 @@
+"""Challenges: hidden labels, phases, teams, submissions, boards."""

@@ -1,0 +1,50 @@
+"""What the best systems of a board still get wrong: a kept board in, the error analysis of its top systems out.
+
+For organisers: the counts are over hidden labels. Only the predictions of the systems that are analysed are read.
+"""
+
+from __future__ import annotations
+
+from davy.challenges.challenge import Challenge, ChallengePhase, ChallengeTask
+from davy.challenges.challenge_file import board_task
+from davy.challenges.run_challenge import gold_frame, prediction_frame
+from davy.challenges.store import challenges, submissions
+from davy.evaluation.error_analysis import ErrorAnalysis, analyse_errors
+from davy.evaluation.prediction_matrix import PredictionMatrix, pack_predictions
+from davy.store import Connection
+
+TOP = 10
+"""EDOS looks at its ten best systems."""
+
+
+def board_predictions(
+    db: Connection, challenge: Challenge, phase: ChallengePhase, task: ChallengeTask, *, top: int = TOP
+) -> PredictionMatrix | None:
+    """Return gold and what the best ranked systems of a board said; None where nobody is ranked by labels."""
+    kept = challenges.find_board(db, phase.id, task.name)
+    if kept is None or task.kind != "labels":
+        return None
+    sent = kept.content.get("submissions", {})
+    best = [row["system"] for row in kept.content["rows"] if row["rank"] is not None and row["system"] in sent][:top]
+    if not best:
+        return None
+    values = submissions.predictions(db, [sent[name] for name in best])
+    ids, labels = challenges.gold(db, challenge.id, phase.data, task.name)
+    frames = {name: prediction_frame(task, ids, values[sent[name]]) for name in best}
+    return pack_predictions(gold_frame(ids, labels), frames, board_task(task))
+
+
+def analyse_board(
+    db: Connection, challenge: Challenge, phase: ChallengePhase, task: ChallengeTask, *, top: int = TOP
+) -> ErrorAnalysis | None:
+    """Return the error analysis of the best ranked systems of a board; None where nobody is ranked."""
+    matrix = board_predictions(db, challenge, phase, task, top=top)
+    if matrix is None:
+        return None
+    groups = {}
+    for other in challenge.tasks:
+        if other.name != task.name:
+            theirs = dict(zip(*challenges.gold(db, challenge.id, phase.data, other.name), strict=True))
+            if any(each in theirs for each in matrix.ids):
+                groups[other.name] = [theirs.get(each) for each in matrix.ids]
+    return analyse_errors(matrix, groups=groups)

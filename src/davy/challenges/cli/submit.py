@@ -1,0 +1,121 @@
+"""`davy challenge submit`: send predictions, to a server with an API key or into a local database."""
+
+from __future__ import annotations
+
+import json as json_
+import os
+import secrets
+import urllib.error
+import urllib.request
+from pathlib import Path
+from typing import Annotated, Any
+from urllib.parse import quote, urlsplit
+
+import typer
+
+from davy.challenges.cli.challenge import Name, Phase, TaskName, choose_board, score_now
+from davy.core.errors import UserError
+from davy.server.cli.database import Database, Json
+from davy.shell import console
+
+
+def submit(
+    name: Name,
+    file: Annotated[Path, typer.Argument(metavar="FILE", help="Predictions: CSV, TSV, JSONL, or a zip with one.")],
+    task: TaskName = None,
+    phase: Phase = None,
+    server: Annotated[
+        str | None, typer.Option("--server", metavar="URL", help="The server; the key is in DAVY_KEY.")
+    ] = None,
+    team: Annotated[str | None, typer.Option("--team", help="In a local database: the team's name.")] = None,
+    note: Annotated[str | None, typer.Option("--note", help="What your team calls this system.")] = None,
+    database: Database = None,
+    json: Json = False,
+) -> None:
+    """Send predictions. A file that is refused does not count, and says where it is wrong.
+
+    With --server, the API key is read from the variable DAVY_KEY; make one on the challenge's page of your team.
+
+    Examples:
+
+        DAVY_KEY=davy_… davy challenge submit edos predictions.csv --task A --server https://davy.example.org
+
+        davy challenge submit edos predictions.csv --task A --team lamplighters
+    """
+    if not file.is_file():
+        raise UserError(f"There is no file {file}.")
+    sent = (
+        _send(server, name, file, task, phase, note)
+        if server is not None
+        else _keep(database, name, file, task, phase, team, note)
+    )
+    if json:
+        console.json(sent)
+        return
+    console.note(f"Taken: {sent['rows']:,} predictions for task {sent['task']} in {sent['phase']}, {sent['state']}.")
+
+
+def _keep(
+    database: str | None, name: str, file: Path, task: str | None, phase: str | None, team: str | None, note: str | None
+) -> dict[str, Any]:
+    """Put the predictions into a local database and score them."""
+    from davy.challenges.run_challenge import SubmissionRequest, take_submission
+    from davy.challenges.store import challenges, submissions, teams
+    from davy.challenges.team_names import name_key
+    from davy.store import open_store
+
+    if team is None:
+        raise UserError("Say for which team (--team NAME), or to which server (--server URL).")
+    with open_store(database) as store:
+        with store.read() as db:
+            challenge = challenges.get(db, name)
+            known = teams.find_by_key(db, name, name_key(team))
+        if known is None:
+            raise UserError(f"There is no team {team!r} in {name!r}. Teams are made on the challenge's pages.")
+        chosen, asked = choose_board(challenge, phase, task)
+        request = SubmissionRequest(name, chosen.name, asked, known.id, None, file.name, note=note)
+        taken = take_submission(store, file, request)
+    score_now(database)
+    with open_store(database) as store, store.read() as db:
+        state = submissions.get(db, taken.id).state
+    return {"id": taken.id, "phase": chosen.name, "task": asked, "rows": taken.rows, "state": state}
+
+
+def _send(server: str, name: str, file: Path, task: str | None, phase: str | None, note: str | None) -> dict[str, Any]:
+    """Send the predictions to a server and return what it says."""
+    key = os.environ.get("DAVY_KEY", "")
+    if not key:
+        raise UserError("Set DAVY_KEY to your API key; make one on the page of your team.")
+    parts = urlsplit(server)
+    local = parts.hostname in ("localhost", "127.0.0.1", "::1")
+    if parts.scheme != "https" and not (parts.scheme == "http" and local):
+        raise UserError(f"{server!r} should begin with https://, so that nobody reads your key on the way.")
+    boundary = secrets.token_hex(16)
+    fields = {"task": task or "", "phase": phase or "", "note": note or ""}
+    body = b"".join(
+        f'--{boundary}\r\nContent-Disposition: form-data; name="{field}"\r\n\r\n{value}\r\n'.encode()
+        for field, value in fields.items()
+    )
+    shown = file.name.replace('"', "").replace("\r", "").replace("\n", "")
+    head = f'--{boundary}\r\nContent-Disposition: form-data; name="file"; filename="{shown}"\r\n\r\n'
+    body += head.encode() + file.read_bytes() + f"\r\n--{boundary}--\r\n".encode()
+    request = urllib.request.Request(  # noqa: S310 — the scheme was checked above
+        f"{server.rstrip('/')}/api/challenges/{quote(name, safe='')}/submissions/upload",
+        data=body,
+        headers={"Authorization": f"Bearer {key}", "Content-Type": f"multipart/form-data; boundary={boundary}"},
+    )
+    try:
+        with urllib.request.urlopen(request, timeout=120) as answer:  # noqa: S310
+            taken: dict[str, Any] = json_.load(answer)
+            return taken
+    except urllib.error.HTTPError as error:
+        raise UserError(_message(error)) from None
+    except (urllib.error.URLError, TimeoutError) as error:
+        raise UserError(f"{server} can't be reached: {getattr(error, 'reason', error)}.") from None
+
+
+def _message(error: urllib.error.HTTPError) -> str:
+    try:
+        return str(json_.load(error)["error"])
+    except (ValueError, KeyError, TypeError):
+        return f"The server answered {error.code}."

@@ -1,5 +1,0 @@
-"""One reader a platform: a JSON value of its archives in, records out."""
-
-from davy.collect.platforms.readers import NAMES, canonical_name, reader, records_of, scrub
-
-__all__ = ["NAMES", "canonical_name", "reader", "records_of", "scrub"]

@@ -1,1 +1,0 @@
-"""Challenges: the file that makes one, checks of submissions, who counts on a board, the starting kit."""

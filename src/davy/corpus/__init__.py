@@ -1,0 +1,1 @@
+"""Posts to posts: read, clean, sample, split, describe and collect corpora."""

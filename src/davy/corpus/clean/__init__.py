@@ -1,0 +1,1 @@
+"""Clean posts by a recipe, with the funnel of what each step dropped and changed."""

@@ -1,0 +1,1 @@
+"""Sample posts for labelling by a plan whose samplers fill their quotas."""

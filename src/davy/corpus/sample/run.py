@@ -1,0 +1,179 @@
+"""Run a plan over posts: which are taken, by which sampler, and what fell short.
+
+Posts in, a sampler's name or null for each post out. The same posts, plan,
+judges and seed give the same sample: chance is drawn apart for every source and
+sampler, and sources are taken in order of their names.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from davy.core.errors import UserError
+from davy.corpus.sample import words
+from davy.corpus.sample.plan import SamplingPlan
+from davy.corpus.sample.pools import select_pool
+from davy.corpus.split.groups import column_of
+from davy.text import duplicates
+
+if TYPE_CHECKING:
+    import polars as pl
+
+    from davy.text.column_match import ColumnMatcher
+
+    Array = np.ndarray[Any, np.dtype[Any]]
+
+Judge = Callable[["pl.DataFrame"], "pl.Series"]
+"""Posts in, a number from 0 to 1 for each out, null where the judge has no answer. NaN is refused."""
+
+
+@dataclass(frozen=True, slots=True)
+class SampleRow:
+    """What one sampler did in one source."""
+
+    source: str
+    sampler: str
+    asked: int
+    candidates: int
+    taken: int
+    notes: tuple[str, ...]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the figures as plain values."""
+        return {
+            "source": self.source,
+            "sampler": self.sampler,
+            "asked": self.asked,
+            "candidates": self.candidates,
+            "taken": self.taken,
+            "short": self.asked - self.taken,
+            "notes": list(self.notes),
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class Sample:
+    """What a plan took: the sampler's name for each post, null for those that stay."""
+
+    samplers: pl.Series
+    rows: tuple[SampleRow, ...]
+    pools: dict[str, tuple[int, int, tuple[str, ...]]]
+    """For each source: how many posts it has, how many are in its pool, what the pool fell short of."""
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the report as plain values."""
+        pools = {name: {"posts": n, "pool": m, "notes": list(notes)} for name, (n, m, notes) in self.pools.items()}
+        return {
+            "taken": sum(row.taken for row in self.rows),
+            "pools": pools,
+            "samplers": [r.to_dict() for r in self.rows],
+        }
+
+
+class _View:
+    """What samplers may ask about one source's posts; every answer is kept."""
+
+    def __init__(self, posts: pl.DataFrame, lists: Mapping[str, ColumnMatcher], judges: Mapping[str, Judge]) -> None:
+        self._posts = posts
+        self._lists = lists
+        self._judges = judges
+        self._held: dict[str, Array] = {}
+        self._scores: dict[str, Array] = {}
+
+    def holds(self, name: str, rows: Array) -> Array:
+        """Return which of the rows hold a word of a list."""
+        if name not in self._held:
+            self._held[name] = words.contains_words(self._posts["text"], self._lists[name]).to_numpy()
+        return self._held[name][rows]
+
+    def scores(self, judge: str, rows: Array) -> Array:
+        """Return a judge's scores; it is asked only about posts that it has not seen."""
+        known = self._scores.setdefault(judge, np.full(len(self._posts), -1.0))
+        new = rows[known[rows] == -1.0]
+        if len(new):
+            known[new] = self._asked(judge, new)
+        return known[rows]
+
+    def sketches(self, rows: Array) -> Array:
+        """Return the sketches of the rows, by which likeness is measured."""
+        return duplicates.sketch(self._posts["text"].gather(rows), 0.5).bits
+
+    def _asked(self, judge: str, rows: Array) -> Array:
+        """Return a judge's scores of posts, NaN where it has no answer."""
+        import polars as pl
+
+        posts = self._posts[rows]
+        scores = self._judges[judge](posts).cast(pl.Float64)
+        if len(scores) != len(posts):
+            raise UserError(f"Judge {judge!r} gave {len(scores)} scores for {len(posts)} posts.")
+        wrong = (scores.is_nan() | ~scores.is_between(0, 1)).fill_null(False).arg_true()
+        if len(wrong):
+            at = int(wrong[0])
+            raise UserError(
+                f"Judge {judge!r} gave {scores[at]} to post {posts['id'][at]!r}, and scores are 0 to 1. "
+                "Leave the post out, or ask another judge."
+            )
+        return scores.to_numpy()
+
+
+def sample(posts: pl.DataFrame, plan: SamplingPlan, judges: Mapping[str, Judge], *, seed: int = 0) -> Sample:
+    """Return what a plan takes of the posts. `judges` are asked by the names that the plan gives them.
+
+    Posts that a judge has no answer to are no candidates of its samplers.
+    """
+    import polars as pl
+
+    missing = [name for name in plan.judged_by if name not in judges]
+    if missing:
+        raise UserError(f"The plan asks the judge {missing[0]!r}. Say who that is: --judge '{missing[0]}=MODEL'.")
+    lists = {name: words.load(name, plan.folder) for name in plan.lists}
+    chosen: list[str | None] = [None] * len(posts)
+    report: list[SampleRow] = []
+    pools: dict[str, tuple[int, int, tuple[str, ...]]] = {}
+    for number, (source, rows) in enumerate(_sources(posts, plan)):
+        pool, notes = _pool(posts, plan, source, rows, np.random.default_rng([seed, number]))
+        pools[source] = (len(rows), len(pool), tuple(notes))
+        view = _View(posts[pool], lists, judges)
+        free = np.arange(len(pool))
+        for place, sampler in enumerate(plan.samplers):
+            chance = np.random.default_rng([seed, number, place + 1])
+            taken = sampler.take(view, free, chance)
+            free = np.setdiff1d(free, taken.rows, assume_unique=True)
+            for row in pool[taken.rows].tolist():
+                chosen[row] = sampler.name
+            report.append(SampleRow(source, sampler.name, sampler.n, taken.candidates, len(taken.rows), taken.notes))
+    return Sample(pl.Series("sampler", chosen, dtype=pl.String), tuple(report), pools)
+
+
+def _sources(posts: pl.DataFrame, plan: SamplingPlan) -> list[tuple[str, Array]]:
+    """Return the rows of each source, in order of its name; a plan that tells none apart has one."""
+    import polars as pl
+
+    if plan.by is None:
+        return [("all", np.arange(len(posts)))]
+    names = column_of(posts, plan.by).cast(pl.String).str.to_lowercase()
+    found = sorted(set(names.drop_nulls()))
+    wanted = sorted({*(name.lower() for name in plan.pools)}) or found
+    lost = [name for name in wanted if name not in found]
+    if len(lost) == len(wanted):
+        holds = ", ".join(found[:10]) or "nothing"
+        raise UserError(f"No post has {', '.join(map(repr, wanted))} in column {plan.by!r}; it holds {holds}.")
+    return [(name, np.flatnonzero((names == name).fill_null(False).to_numpy())) for name in wanted]
+
+
+def _pool(
+    posts: pl.DataFrame, plan: SamplingPlan, source: str, rows: Array, chance: np.random.Generator
+) -> tuple[Array, list[str]]:
+    import polars as pl
+
+    pool = next((pool for name, pool in plan.pools.items() if name.lower() == source), plan.every_pool)
+    if pool is None:
+        return rows, []
+    communities = None
+    if pool.at_least or pool.categories:
+        communities = column_of(posts, pool.communities).cast(pl.String).gather(rows)
+    return select_pool(pool, communities, rows, chance)

@@ -1,0 +1,169 @@
+"""Which posts belong together: an original and its contrast, near duplicates, a thread, a meme and its confounders.
+
+Posts in, links between their rows out, and from links the groups: a group is
+everything that can be reached from one post by links of any kind.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from davy.core.errors import UserError, nearest
+from davy.image.perceptual_hash import BITS, near_pairs
+from davy.text import duplicates
+
+if TYPE_CHECKING:
+    import polars as pl
+
+    from davy.corpus.split.quality import PictureFacts
+
+    Array = np.ndarray[Any, np.dtype[Any]]
+
+PARENT = "parent"
+TEXT_ALIKE = "near duplicate"
+PICTURE_ALIKE = "picture"
+
+
+@dataclass(frozen=True, slots=True)
+class Links:
+    """Pairs of rows that belong together for one reason. `outside` counts posts whose partner is not in the file."""
+
+    reason: str
+    first: Array
+    second: Array
+    similarity: Array | None = None
+    outside: int = 0
+
+    def __len__(self) -> int:
+        return len(self.first)
+
+
+def find_links(
+    posts: pl.DataFrame,
+    columns: Sequence[str] | None,
+    near: float,
+    facts: PictureFacts | None = None,
+    near_pictures: int = 0,
+) -> list[Links]:
+    """Return the links for each reason: the columns given, near duplicates of the text, and of the picture.
+
+    Without columns it is `parent`, where there is one; `group?` is a column that may be missing.
+    """
+    if columns is None:
+        columns = [f"{PARENT}?"]
+    columns = [_plain(name) for name in columns if not name.endswith("?") or _has_values(posts, _plain(name))]
+    found = [_parents(posts) if column == PARENT else _equal(posts, column) for column in columns]
+    if near:
+        if not 0.3 <= near <= 1:
+            raise UserError(f"Near duplicates are those alike by 0.3 to 1, not {near:g}; 0 turns them off.")
+        found.append(_alike(posts, near))
+    if facts is not None and near_pictures:
+        found.append(_pictures_alike(facts, near_pictures))
+    return found
+
+
+def group_rows(n: int, found: Sequence[Links]) -> Array:
+    """Return the number of the group that each of n posts is in, groups by their first post.
+
+    Every post takes on the lowest number among those it is linked to, until none changes: a few rounds, whatever n is.
+    """
+    first = np.concatenate([np.empty(0, dtype=np.int64), *(link.first for link in found)])
+    second = np.concatenate([np.empty(0, dtype=np.int64), *(link.second for link in found)])
+    lowest = np.arange(n)
+    while True:
+        one, other = lowest[first], lowest[second]
+        lower = np.minimum(one, other)
+        after = lowest.copy()
+        np.minimum.at(after, one, lower)
+        np.minimum.at(after, other, lower)
+        while not np.array_equal(further := after[after], after):
+            after = further
+        if np.array_equal(after, lowest):
+            return np.unique(lowest, return_inverse=True)[1]
+        lowest = after
+
+
+def column_of(posts: pl.DataFrame, name: str) -> pl.Series:
+    """Return a column by its name, a question by its settled answer, or a field of `meta` as `meta.field`."""
+
+    if name in posts.columns:
+        return posts[name]
+    if f"{name}.gold" in posts.columns:
+        return posts[f"{name}.gold"]
+    if name.startswith("meta.") and "meta" in posts.columns:
+        return posts["meta"].str.json_path_match(f"$['{name[5:]}']").alias(name)
+    known = [*posts.columns, *(c.removesuffix(".gold") for c in posts.columns if c.endswith(".gold"))]
+    listed = ", ".join(column for column in known if len(column) <= 40)
+    raise UserError(f"There is no column {name!r} to split by; there are {listed}.{nearest(name, known)}") from None
+
+
+def _plain(name: str) -> str:
+    return name.removesuffix("?")
+
+
+def _has_values(posts: pl.DataFrame, name: str) -> bool:
+    return name in posts.columns and posts[name].null_count() < len(posts)
+
+
+def _parents(posts: pl.DataFrame) -> Links:
+    """Return the link of each post to its parent; two posts of one parent outside the file are linked too."""
+    import polars as pl
+
+    rows = pl.DataFrame({"id": posts["id"].cast(pl.String)}).with_row_index("row")
+    named = pl.DataFrame({PARENT: column_of(posts, PARENT).cast(pl.String)}).with_row_index("child")
+    named = named.filter(pl.col(PARENT).is_not_null() & (pl.col(PARENT) != ""))
+    joined = named.join(rows, left_on=PARENT, right_on="id", how="left", maintain_order="left")
+    inside = joined.filter(pl.col("row").is_not_null())
+    orphans = joined.filter(pl.col("row").is_null())
+    siblings = orphans.with_columns(first=pl.col("child").first().over(PARENT)).filter(
+        pl.col("first") != pl.col("child")
+    )
+    first = np.concatenate([inside["row"].to_numpy(), siblings["first"].to_numpy()]).astype(np.int64)
+    second = np.concatenate([inside["child"].to_numpy(), siblings["child"].to_numpy()]).astype(np.int64)
+    return Links(PARENT, first, second, outside=len(orphans))
+
+
+def _equal(posts: pl.DataFrame, name: str) -> Links:
+    """Return a link from the first post with each value to every other post with it."""
+    import polars as pl
+
+    frame = pl.DataFrame({"value": column_of(posts, name).cast(pl.String)}).with_row_index("row")
+    frame = frame.filter(pl.col("value").is_not_null() & (pl.col("value") != ""))
+    frame = frame.with_columns(first=pl.col("row").first().over("value")).filter(pl.col("first") != pl.col("row"))
+    return Links(name, frame["first"].to_numpy().astype(np.int64), frame["row"].to_numpy().astype(np.int64))
+
+
+def _alike(posts: pl.DataFrame, threshold: float) -> Links:
+    import polars as pl
+
+    texts = posts["text"].cast(pl.String)
+    rows = np.flatnonzero(texts.str.contains(r"\S").fill_null(False).to_numpy())
+    sketches = duplicates.sketch(texts.gather(rows), threshold)
+    pairs = duplicates.near_pairs(sketches.bands, sketches.bits, threshold)
+    return Links(TEXT_ALIKE, rows[pairs.first], rows[pairs.second], pairs.similarity)
+
+
+def _pictures_alike(facts: PictureFacts, most: int) -> Links:
+    """Return links between posts whose pictures' hashes differ in at most `most` bits; equal pictures in any case."""
+    if not 1 <= most < BITS:
+        raise UserError(f"Pictures are alike by 1 to {BITS - 1} differing bits, not {most}; 0 turns it off.")
+    rows = facts.comparable
+    unique, which = np.unique(facts.hashes[rows], axis=0, return_inverse=True)
+    firsts = np.full(len(unique), -1, dtype=np.int64)
+    pairs: list[tuple[int, int]] = []
+    for row, code in zip(rows.tolist(), np.ravel(which).tolist(), strict=True):
+        if firsts[code] < 0:
+            firsts[code] = row
+        else:
+            pairs.append((int(firsts[code]), row))
+    pairs += [(int(firsts[one]), int(firsts[other])) for one, other in near_pairs(unique, most)]
+    by_key: dict[str, int] = {}
+    plain = set(range(len(facts.key))) - set(rows.tolist())
+    keyed = ((facts.key[row], row) for row in sorted(plain) if facts.key[row])
+    pairs += [(by_key[key], row) for key, row in keyed if by_key.setdefault(key, row) != row]
+    ends = np.array(pairs, dtype=np.int64).reshape(-1, 2)
+    return Links(PICTURE_ALIKE, ends[:, 0], ends[:, 1])

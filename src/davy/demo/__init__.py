@@ -1,0 +1,1 @@
+"""The demo: a fresh database with people, posts, memes and projects under way."""

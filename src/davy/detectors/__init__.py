@@ -1,0 +1,1 @@
+"""Everything that scores posts: shipped weights, trained folders, baselines, remote services."""

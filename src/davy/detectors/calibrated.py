@@ -1,0 +1,133 @@
+"""A detector with temperatures and thresholds that were set on posts with settled answers.
+
+A scorer and numbers for some of its questions in, a scorer out. A temperature divides the logits: below one half stays
+below one half, but 0.9 comes to mean nine in ten. A threshold says from where on a yes/no question is a yes. Saved, the
+numbers are in the manifest, and `models.load` puts them back before the engines that don't apply them.
+"""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from davy.core.errors import UserError
+from davy.core.scheme import Question
+from davy.core.scorer import Abilities, Scorer, Scores
+from davy.detectors import folder as folders
+from davy.detectors.baselines import content_hash
+from davy.detectors.training_text_index import LearntTexts, seen_by_any
+from davy.detectors.wrapping_scorer import WrappingScorer
+
+if TYPE_CHECKING:
+    import numpy as np
+    import polars as pl
+
+    Array = np.ndarray[Any, np.dtype[Any]]
+
+SELF_CALIBRATED: tuple[str, ...] = ("onnx", "transformer", "meme", "meme-onnx")
+"""The engines that apply their manifest's temperatures and thresholds themselves."""
+
+
+@dataclass(frozen=True)
+class CalibratedScorer(WrappingScorer):
+    """Asks `scorer`, tempers its probabilities and sets thresholds, each by question."""
+
+    scorer: Scorer
+    temperatures: Mapping[str, float]
+    thresholds: Mapping[str, float]
+    folder: Path | None = None
+    """The folder whose manifest has these numbers; None where nothing was saved yet."""
+    set_on: LearntTexts | None = None
+    """The texts that the numbers were set on, where they are new."""
+
+    @property
+    def version(self) -> str:
+        """The folder's, else a hash of the scorer's and of the numbers."""
+        if self.folder is not None:
+            return self.scorer.version
+        numbers = {"temperatures": dict(self.temperatures), "thresholds": dict(self.thresholds)}
+        return content_hash((), {"scorer": self.scorer.version, **numbers})
+
+    @property
+    def abilities(self) -> Abilities:
+        """The scorer's, less its screen, whose numbers were set for other probabilities."""
+        inner = self.scorer.abilities
+        calibrated = seen_by_any((inner.calibrated, self.set_on))
+        own = replace(inner, heads_apart=None, recalibrated=None)
+        return replace(own, cascade=None, folder=self.folder, calibrated=calibrated)
+
+    def score(self, posts: pl.DataFrame) -> Scores:
+        """Return the scorer's probabilities, tempered, with the thresholds."""
+        if recalibrated := self.scorer.abilities.recalibrated:
+            return recalibrated(self.temperatures, self.thresholds).score(posts)
+        scores = self.scorer.score(posts)
+        blocks = {
+            question.name: temper(
+                scores.probabilities[question.name], self.temperatures.get(question.name, 1.0), question
+            )
+            for question in scores.questions
+        }
+        return replace(scores, probabilities=blocks, thresholds={**scores.thresholds, **self.thresholds})
+
+    def save(self, folder: Path) -> None:
+        """Write the scorer's folder with the numbers in its manifest, and which posts they were set on."""
+        source = self.folder or self.scorer.abilities.folder
+        if source is not None:
+            shutil.copytree(source, folder, dirs_exist_ok=True)
+        elif hasattr(self.scorer, "save"):
+            self.scorer.save(folder)
+        else:
+            raise UserError(f"{self.name} is no model of a folder, so its calibration can't be saved.")
+        if self.folder is None:
+            self.set_numbers(folder)
+
+    def set_numbers(self, folder: Path) -> None:
+        """Put the numbers into the manifest of the scorer's own folder."""
+        manifest = folders.read(folder)
+        if self.set_on is not None:
+            self.set_on.save_calibrated(folder)
+        folders.write(folder, manifest.recalibrated(self.temperatures, self.thresholds))
+
+
+@dataclass(frozen=True)
+class ThresholdScorer(WrappingScorer):
+    """Asks `scorer` and decides by other thresholds. It keeps the name and version: where it is registered, those
+    stand for the thresholds too."""
+
+    scorer: Scorer
+    thresholds: Mapping[str, float]
+
+    @property
+    def abilities(self) -> Abilities:
+        """The scorer's, less its screen, which was set for its own thresholds."""
+        inner = self.scorer.abilities
+        alone, seeing = inner.one_by_one, inner.with_images
+        return replace(
+            inner,
+            cascade=None,
+            one_by_one=None if alone is None else lambda cores: replace(self, scorer=alone(cores)),
+            with_images=None if seeing is None else lambda images: replace(self, scorer=seeing(images)),
+            heads_apart=None,
+            recalibrated=None,
+        )
+
+    def score(self, posts: pl.DataFrame) -> Scores:
+        """Return the scorer's probabilities with the thresholds."""
+        scores = self.scorer.score(posts)
+        return replace(scores, thresholds={**scores.thresholds, **self.thresholds})
+
+
+def temper(block: Array, temperature: float, question: Question) -> Array:
+    """Return probabilities (posts × labels) after their logits were divided by a temperature."""
+    import numpy as np
+
+    if temperature == 1.0:
+        return block
+    clipped = np.clip(block.astype(np.float64), 1e-12, 1 - 1e-12)
+    if question.multilabel:
+        return np.asarray(1 / (1 + np.exp(-(np.log(clipped) - np.log1p(-clipped)) / temperature)))
+    powers = np.exp((np.log(clipped) - np.log(clipped).max(axis=1, keepdims=True)) / temperature)
+    return np.asarray(powers / powers.sum(axis=1, keepdims=True))

@@ -1,5 +1,0 @@
-"""Word lists: the masking lexicon that we ship, encoded, and plain text files that users bring."""
-
-from davy.lexicons.read import Lexicon, LexiconEntry, load
-
-__all__ = ["Lexicon", "LexiconEntry", "load"]

@@ -1,0 +1,176 @@
+"""Train a meme model: a folder of memes in, a model folder with its card, its figures and what it learnt from out.
+
+One row of the Hateful Memes table in one size and seed. A killed training goes on when the same call is made again:
+its checkpoints lie beside the model folder until it is done.
+"""
+
+from __future__ import annotations
+
+import math
+import shutil
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import numpy as np
+
+from davy.core.errors import UserError
+from davy.core.options import Option
+from davy.core.reporter import SILENT, Reporter
+from davy.detectors.training_text_index import write_learnt
+from davy.files.atomic import replaced_folder, require_empty_folder, write_text
+from davy.measure.calibration import fit_temperature
+from davy.memes.meme_data import MemeParts, examples, load_memes
+from davy.training.train import parse_changes
+
+if TYPE_CHECKING:
+    from davy.detectors.meme_model import MemeModel
+    from davy.detectors.meme_presets import MemePreset
+    from davy.training.meme_trainer import MemeExamples
+
+
+@dataclass(frozen=True)
+class TrainedMemeRow:
+    """One trained row: figures and logits by part (`dev`, `test`), which seam files and tables are made from."""
+
+    row: str
+    seed: int
+    data: str
+    figures: Mapping[str, Mapping[str, float]]
+    logits: Mapping[str, np.ndarray]
+    folder: Path | None = None
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return a line of a results file."""
+        valid, test = (dict(self.figures.get(part, {})) for part in ("dev", "test"))
+        return {"row": self.row, "seed": self.seed, "data": self.data, "valid": valid, "test": test}
+
+
+def train_meme(
+    data: Annotated[Path, Option("Hateful Memes, HarMeme, or a drawn benchmark.", "data", metavar="DIR")],
+    out: Annotated[Path, Option("The new model folder.", metavar="FOLDER")],
+    *,
+    row: Annotated[
+        str, Option("image-grid, text, late-fusion, concat, mmbt-grid, vilbert, visualbert …", metavar="ROW")
+    ] = "concat",
+    size: Annotated[str, Option("small: minutes on two cores; full: the paper's networks.")] = "small",
+    seed: Annotated[int, Option("The seed of weights and order.")] = 0,
+    changes: Annotated[
+        Mapping[str, str] | None,
+        Option(
+            "Change a field of the preset, such as updates=200.", "--set", metavar="FIELD=VALUE", read=parse_changes
+        ),
+    ] = None,
+    captions: Annotated[
+        Path | None,
+        Option("Captioned pictures for vilbert-cc and visualbert-coco; else DIR's own.", metavar="DIR2"),
+    ] = None,
+    reporter: Reporter = SILENT,
+) -> TrainedMemeRow:
+    """Train a row on a folder of memes and write its model folder; `captions` is a folder of captioned pictures.
+
+    `changes` sets fields of the preset, such as `updates` or `text_encoder`. The best checkpoint on dev is kept.
+    """
+    from davy.detectors.meme_presets import load_preset
+
+    preset = load_preset(row, size, changes)
+    require_empty_folder(out)
+    memes = load_memes(data)
+    captioned = load_memes(captions) if captions is not None else None
+    run = out.with_name(f"{out.name}.run")
+    trained, model = train_preset(preset, memes, seed, captioned=captioned, folder=run, reporter=reporter)
+    save_meme_model(model, preset, memes, trained, out)
+    shutil.rmtree(run, ignore_errors=True)
+    return replace(trained, folder=out)
+
+
+def train_preset(
+    preset: MemePreset,
+    memes: MemeParts,
+    seed: int,
+    *,
+    captioned: MemeParts | None = None,
+    folder: Path | None = None,
+    reporter: Reporter = SILENT,
+) -> tuple[TrainedMemeRow, MemeModel]:
+    """Return a preset trained on memes, with its figures on dev and test, and the model."""
+    from davy.training.meme_trainer import default_device, measure_logits, train_row
+
+    parts = {part: examples(memes, part, preset, reporter=reporter) for part in ("train", "dev", "test")}
+    reads = examples(captioned, "train", preset, reporter=reporter) if captioned and preset.pretraining else None
+    if preset.pretraining and not (reads or parts["train"]).captions:
+        raise UserError(
+            f"The row {preset.row} first learns from captioned pictures, and these memes have no captions. "
+            "Name a folder that has: --captions DIR (davy meme benchmark --out DIR makes one)."
+        )
+    device = default_device()
+    reporter.begin(f"Training {preset.row}, seed {seed}", _evaluations(preset))
+    trained = train_row(
+        preset, parts["train"], parts["dev"], seed=seed, device=device, captioned=reads, folder=folder,
+        tell=lambda _: reporter.advance(),
+    )  # fmt: skip
+    reporter.end()
+    model = replace(trained.model, question=memes.question, name=f"{preset.row}-{preset.size}")
+    logits = {part: _logits(model, parts[part]) for part in ("dev", "test")}
+    figures = {part: measure_logits(parts[part].labels, found) for part, found in logits.items()}
+    model = replace(model, temperature=_temperature(logits["dev"], parts["dev"].labels))
+    return TrainedMemeRow(preset.row, seed, memes.data_hash, figures, logits), model
+
+
+def save_meme_model(model: MemeModel, preset: MemePreset, memes: MemeParts, trained: TrainedMemeRow, out: Path) -> None:
+    """Write a model folder with its card and the list of what it learnt from, whole or not at all."""
+    figures = {part: dict(each) for part, each in trained.figures.items()}
+    with replaced_folder(out) as draft:
+        write_learnt(draft, memes.parts["train"]["text"].to_list())
+        write_text(draft / "card.md", meme_card(preset, memes, trained))
+        model.save(draft, data=memes.data_hash, seed=trained.seed, size=preset.size, figures=figures)
+
+
+def meme_card(preset: MemePreset, memes: MemeParts, trained: TrainedMemeRow) -> str:
+    """Return a model's card: what it is, what it learnt from, how good it is, what it can't do."""
+    counts = {part: (len(frame), int(frame["yes"].sum())) for part, frame in memes.parts.items()}
+    cells = {part: (_figure(trained, part, "auroc"), _figure(trained, part, "accuracy")) for part in counts}
+    parts = "\n".join(
+        f"| {part} ({memes.names[part]}) | {n:,} | {yes:,} | {cells[part][0]} | {cells[part][1]} |"
+        for part, (n, yes) in counts.items()
+    )
+    looks = {"": "the text alone", "grid": "picture (grid) and text", "region": "picture (regions) and text"}
+    return f"""# {preset.row}, {preset.size}
+
+A detector of memes: it answers `{memes.question.name}` ({memes.question.positive} or not) from
+{looks[preset.network.features]}. It is the row {preset.row} of the Hateful Memes paper (Kiela et al. 2020, Table 1),
+over {preset.text_encoder} and {preset.image_encoder}.
+
+| {memes.name} | memes | {memes.question.positive} | AUROC | accuracy |
+| --- | --- | --- | --- | --- |
+{parts}
+
+Trained with seed {trained.seed} for {preset.training.updates:,} updates of {preset.training.batch} memes; the kept one
+is the best on dev by AUROC. Data {memes.data_hash}.
+
+## Limits
+
+It knows memes like those it learnt from. It was measured on one corpus, with one seed, and decides nothing alone: a
+person should. The licence of its corpus holds for what it learnt.
+"""
+
+
+def _figure(trained: TrainedMemeRow, part: str, name: str) -> str:
+    value = trained.figures.get(part, {}).get(name)
+    return "–" if value is None else f"{value:.3f}"
+
+
+def _logits(model: MemeModel, memes: MemeExamples) -> np.ndarray:
+    return model.logits(memes.texts, memes.pictures.get(model.preset.network.features))
+
+
+def _temperature(logits: np.ndarray, labels: np.ndarray) -> float:
+    return round(fit_temperature(logits, labels), 4)
+
+
+def _evaluations(preset: MemePreset) -> int:
+    """Return how often a training tells of itself."""
+    own = math.ceil(preset.training.updates / preset.training.every)
+    before = preset.pretraining
+    return own * len(preset.parts) + (math.ceil(before.updates / before.every) if before else 0)

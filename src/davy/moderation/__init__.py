@@ -1,0 +1,1 @@
+"""Decide for communities and answer other services' clients: the API in three shapes, review, shadow, drift."""

@@ -1,0 +1,1 @@
+"""What the attributes of Perspective and OpenAI's moderation mean here, as YAML."""

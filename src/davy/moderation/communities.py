@@ -1,0 +1,196 @@
+"""What people do with communities: add and change one, read or fit its thresholds, export its decisions.
+
+A threshold is fitted for the community's question by a rule (`precision=0.9`, `recall=0.8` …). The whole curve is kept
+with the community, so that its page can show what another threshold would give.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+from davy.core.errors import UserError
+from davy.core.gold import targets
+from davy.core.scorer import Scorer
+from davy.files import tables
+from davy.files.data_hash import data_hash
+from davy.files.yaml_nodes import Problems, YamlMap
+from davy.files.yaml_objects import read_root
+from davy.measure.intervals import proportion
+from davy.measure.ranking import precision_recall_curve
+from davy.measure.thresholds import choose_threshold
+from davy.moderation.review_queue import review_phase
+from davy.moderation.store import communities, decisions
+from davy.moderation.store.communities import Community
+from davy.moderation.webhooks import check_url
+from davy.store import Connection, Store
+
+CURVE = 60
+"""Points of the curve that are kept."""
+COLUMNS = ("id", "at", "community", "reference", "decision", "model", "lang", "reasons", "reviewed")
+
+
+def create_community(db: Connection, name: str, fields: Mapping[str, Any], *, by: str) -> Community:
+    """Add a community with the fields that are named; without a question, the first threshold's decides."""
+    _check_fields(db, fields)
+    question = fields.get("question") or next(iter(fields.get("thresholds") or {}), "hate")
+    return communities.create(db, Community(name, **{**fields, "question": question}), by=by)
+
+
+def change_community(db: Connection, name: str, fields: Mapping[str, Any], *, by: str) -> tuple[Community, str | None]:
+    """Change a community; thresholds are added to those it has. Return it, and the webhook's secret if it is new."""
+    before, wanted = communities.get(db, name), dict(fields)
+    _check_fields(db, fields)
+    if "thresholds" in wanted:
+        wanted["thresholds"] = {**before.thresholds, **wanted["thresholds"]}
+    made = communities.change(db, name, by=by, **wanted)
+    return made, made.secret if made.secret != before.secret else None
+
+
+def _check_fields(db: Connection, fields: Mapping[str, Any]) -> None:
+    """Refuse a project that can't review, and an address that no webhook may have."""
+    if fields.get("project") is not None:
+        review_phase(db, fields["project"])
+    if fields.get("webhook") is not None:
+        check_url(fields["webhook"])
+
+
+@dataclass(frozen=True, slots=True)
+class FittedThreshold:
+    """A threshold, and what it gives on the posts that it was fitted on."""
+
+    question: str
+    threshold: float
+    basis: dict[str, Any]
+
+
+def fit_threshold(posts: pl.DataFrame, scorer: Scorer, question: str, rule: str) -> FittedThreshold:
+    """Return the threshold that is best by a rule on labelled posts, with precision and recall and their curve."""
+    scores = scorer.score(posts)
+    for asked, rows, table in targets(tuple(scorer.questions), posts):
+        if asked.name != question or asked.positive is None:
+            continue
+        yes = table[:, asked.label_names.index(asked.positive)].astype(bool)
+        chance = np.asarray(scores.positive(question), dtype=np.float64)[rows]
+        cut = choose_threshold(chance, yes, rule)
+        flagged = chance >= cut
+        right = int((flagged & yes).sum())
+        precision = proportion("precision", right, int(flagged.sum()), undefined="nothing is flagged")
+        recall = proportion("recall", right, int(yes.sum()), undefined="nothing is a yes")
+        basis = {
+            "rule": rule,
+            "model": f"{scorer.name}@{scorer.version}",
+            "posts": len(rows),
+            "data": data_hash(posts),
+            "precision": precision.to_dict(),
+            "recall": recall.to_dict(),
+            "curve": _curve(chance, yes),
+        }
+        return FittedThreshold(question, cut, basis)
+    raise UserError(
+        f"The posts have no settled answers to {question!r}, or {scorer.name} does not answer it with yes or no. "
+        f"It needs a column {question}.gold."
+    )
+
+
+def keep_threshold(db: Connection, name: str, fitted: FittedThreshold, *, by: str) -> None:
+    """Give a community a fitted threshold, with what it was fitted on."""
+    change_community(db, name, {"thresholds": {fitted.question: fitted.threshold}, "basis": fitted.basis}, by=by)
+
+
+def read_thresholds(path: Path) -> dict[str, float]:
+    """Return thresholds by question from a file of `davy migrate compare`; an attribute of one label has none here."""
+    problems = Problems(str(path), what="file of thresholds", example="docs/serve/migrate-from-perspective.md")
+    try:
+        raw = path.read_bytes()
+    except OSError as error:
+        raise UserError(f"Can't read the thresholds {path}: {error.strerror}.") from None
+    root = read_root(raw, problems, ("model", "version", "thresholds"))
+    given = root.get("thresholds")
+    thresholds: dict[str, float] = {}
+    for name, node in given.items() if isinstance(given, YamlMap) else ():
+        value = _fraction(node.get("threshold")) if isinstance(node, YamlMap) else None
+        if not isinstance(node, YamlMap) or value is None or not node.get("question"):
+            problems.add(root.line, f"{name}: write {{question: offensive, threshold: 0.41}}.")
+            continue
+        if not node.get("label"):
+            thresholds.setdefault(str(node["question"]), value)
+    problems.raise_first()
+    if not thresholds:
+        raise UserError(f"{path} has no thresholds.")
+    return thresholds
+
+
+def _fraction(value: object) -> float | None:
+    try:
+        number = float(str(value))
+    except ValueError:
+        return None
+    return number if 0 <= number <= 1 else None
+
+
+def export_decisions(store: Store, name: str, out: Path) -> int:
+    """Write a community's decisions with their reasons to a file; return how many. Texts are not in it."""
+    with store.read() as db:
+        community = communities.get(db, name)
+        n = 0
+
+        def frames() -> Iterator[pl.DataFrame]:
+            nonlocal n
+            rows: list[dict[str, Any]] = []
+            yield pl.DataFrame(schema=dict.fromkeys(COLUMNS, pl.String))
+            for decision, reviewed in decisions.iter_decisions(db, name, community.project):
+                n += 1
+                rows.append(decision_row(decision, reviewed))
+                if len(rows) == 5_000:
+                    yield pl.DataFrame(rows, schema=dict.fromkeys(COLUMNS, pl.String))
+                    rows = []
+            if rows:
+                yield pl.DataFrame(rows, schema=dict.fromkeys(COLUMNS, pl.String))
+
+        tables.write(frames(), out, json=("reasons",))
+    return n
+
+
+def decision_row(decision: decisions.Decision, reviewed: str | None) -> dict[str, str | None]:
+    """Return a decision as a row of the export."""
+    return {
+        "id": decision.id,
+        "at": decision.at.isoformat(),
+        "community": decision.community,
+        "reference": decision.reference,
+        "decision": decision.decision,
+        "model": decision.model,
+        "lang": decision.lang,
+        "reasons": json.dumps(list(decision.reasons), ensure_ascii=False),
+        "reviewed": reviewed,
+    }
+
+
+def community_record(community: Community, totals: Mapping[str, int] | None = None) -> dict[str, Any]:
+    """Return a community as JSON has it, without its secret."""
+    return {
+        "name": community.name,
+        "question": community.question,
+        "thresholds": dict(community.thresholds),
+        "uncertain": None if community.low is None else [community.low, community.high],
+        "keys": list(community.keys),
+        "project": community.project,
+        "webhook": community.webhook,
+        "fitted": None if community.basis is None else {k: v for k, v in community.basis.items() if k != "curve"},
+        "decisions": dict(totals or {}),
+    }
+
+
+def _curve(chance: Any, yes: Any) -> list[list[float]]:
+    """Return points (threshold, precision, recall) from low to high thresholds."""
+    precision, recall, cuts = precision_recall_curve(yes, chance)
+    places = np.unique(np.linspace(0, len(cuts) - 1, min(CURVE, len(cuts))).astype(int))
+    points = [[round(float(v), 4) for v in (cuts[i], precision[i], recall[i])] for i in places]
+    return sorted(points)

@@ -1,0 +1,223 @@
+"""Communities: whose thresholds decide, the curve behind a threshold, drift of scores, review. For admins."""
+# ruff: noqa: ARG001 — a route's signature says what it needs, such as a permission or a checked form
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Iterator
+from typing import Annotated, Any
+from urllib.parse import quote
+
+from fastapi import APIRouter, Depends
+from starlette.datastructures import FormData
+from starlette.requests import Request
+from starlette.responses import Response, StreamingResponse
+
+from davy.annotation.exchange.spreadsheet_cells import escape_formula
+from davy.annotation.project.store import projects
+from davy.detectors import store as detectors
+from davy.jobs import store as jobs
+from davy.jobs.kinds import FIT_THRESHOLD
+from davy.moderation.communities import COLUMNS, change_community, create_community, decision_row
+from davy.moderation.drift import CurvePicture, curve_picture, flag_series, language_series
+from davy.moderation.review_queue import PostForReview, queue_posts
+from davy.moderation.store import communities, decisions, suggestions
+from davy.people.pages.visitor import Form, allowed, field
+from davy.people.store import keys
+from davy.people.store.users import User
+from davy.store import Connection
+from davy.web import render
+from davy.web.charts import line_chart
+from davy.web.context import context_of
+from davy.web.errors import LocalizedError
+from davy.web.refused_by import refused_by
+
+router = APIRouter(include_in_schema=False)
+
+Manages = Annotated[User, Depends(allowed("manage communities"))]
+
+MOST_TAKEN = 500
+"""Corrections that one click puts into the review queue."""
+
+
+@router.get("/communities")
+def show_all(request: Request, who: Manages) -> Response:
+    """Return every community with what was decided, and the drift of posts of no community."""
+    return _all(request)
+
+
+def _all(request: Request, *, wrong: str = "", status: int = 200) -> Response:
+    context = context_of(request)
+    words = render.translator_of(request)
+    with context.store.read() as db:
+        known = communities.list_communities(db)
+        totals = {one.name: decisions.totals(db, one.name) for one in known}
+        counts = decisions.list_counts(db, "")
+        choices = _choices(db, context)
+    return render.page(
+        request,
+        "communities.html",
+        status=status,
+        communities=known,
+        totals=totals,
+        wrong=wrong,
+        flags=line_chart(flag_series(counts, {}), "share", words, fit_top=True),
+        langs=line_chart(language_series(counts), "share", words),
+        **choices,
+    )
+
+
+@router.post("/communities")
+@refused_by(_all)
+def create(request: Request, who: Manages, form: Form) -> Response:
+    """Add a community; where it has a webhook, its page shows the secret once."""
+    with context_of(request).store.write() as db:
+        made = create_community(db, field(form, "name", most=80), _settings(db, form), by=who.id)
+    context_of(request).decider.refresh()
+    if made.secret:
+        return _one(request, made.name, secret=made.secret)
+    return render.redirect(request, _address(made.name), "community_saved", name=made.name)
+
+
+@router.get("/communities/{community}")
+def show(request: Request, community: str, who: Manages) -> Response:
+    """Return a community: its threshold with the curve, what was decided, drift, and who reviews."""
+    return _one(request, community)
+
+
+def _one(request: Request, community: str, *, wrong: str = "", secret: str = "", status: int = 200) -> Response:
+    context = context_of(request)
+    words = render.translator_of(request)
+    with context.store.read() as db:
+        shown = communities.get(db, community)
+        totals = decisions.totals(db, community)
+        counts = decisions.list_counts(db, community)
+        corrections = len(suggestions.list_open(db, community=community, limit=MOST_TAKEN))
+        choices = _choices(db, context)
+    curve: CurvePicture | None = curve_picture(shown.basis, shown.threshold) if shown.basis else None
+    return render.page(
+        request,
+        "community.html",
+        status=status,
+        community=shown,
+        totals=totals,
+        corrections=corrections,
+        curve=curve,
+        wrong=wrong,
+        secret=secret,
+        flags=line_chart(flag_series(counts, shown.thresholds), "share", words, fit_top=True),
+        langs=line_chart(language_series(counts), "share", words),
+        **choices,
+    )
+
+
+@router.post("/communities/{community}")
+@refused_by(_one)
+def change(request: Request, community: str, who: Manages, form: Form) -> Response:
+    """Change a community's question, thresholds, band, keys, project and webhook."""
+    with context_of(request).store.write() as db:
+        _, secret = change_community(db, community, _settings(db, form), by=who.id)
+    context_of(request).decider.refresh()
+    if secret:
+        return _one(request, community, secret=secret)
+    return render.redirect(request, _address(community), "community_saved", name=community)
+
+
+@router.post("/communities/{community}/fit")
+@refused_by(_one)
+def fit(request: Request, community: str, who: Manages, form: Form) -> Response:
+    """Queue a job that sets the threshold by a target on a project's settled answers."""
+    target, value, project = field(form, "target"), field(form, "value", most=6), field(form, "project", most=100)
+    number = _number(value)
+    if target not in ("precision", "recall") or number is None or not 0 < number <= 1:
+        raise LocalizedError("choice", status=422)
+    with context_of(request).store.write() as db:
+        communities.get(db, community)
+        projects.get(db, project)
+        default = next((one for one in detectors.list_detectors(db) if one.is_default), None)
+        model = default.source if default is not None else context_of(request).settings.model
+        arguments = {"community": community, "project": project, "rule": f"{target}={number:g}", "model": model}
+        job = jobs.enqueue(db, FIT_THRESHOLD, arguments, owner=who.id)
+    return render.redirect(request, f"/jobs/{job.id}", "community_fitting")
+
+
+@router.post("/communities/{community}/corrections")
+@refused_by(_one)
+def take_corrections(request: Request, community: str, who: Manages, form: Form) -> Response:
+    """Put the corrections that programs sent for a community into its review project."""
+    with context_of(request).store.write() as db:
+        owner = communities.get(db, community)
+        if owner.project is None:
+            raise LocalizedError("no_review_project", status=409)
+        waiting = suggestions.list_open(db, community=community, limit=MOST_TAKEN)
+        posts = [
+            PostForReview(one.id, one.text, one.lang, {"community": community, "suggested": dict(one.answers)})
+            for one in waiting
+        ]
+        taken = queue_posts(db, owner.project, posts, source=f"corrections of {community}", by=who.id)
+        for one in waiting:
+            suggestions.settle(db, one.id, "taken", by=who.id, post=taken[one.id])
+    return render.redirect(request, _address(community), "corrections_taken", count=str(len(waiting)))
+
+
+@router.get("/communities/{community}/decisions.csv")
+def export(request: Request, community: str, who: Manages) -> Response:
+    """Return every decision with its reasons and what reviewers settled on; no texts."""
+    store = context_of(request).store
+    with store.read() as db:
+        project = communities.get(db, community).project
+
+    def lines() -> Iterator[str]:
+        buffer = io.StringIO()
+        writer = csv.writer(buffer)
+        writer.writerow(COLUMNS)
+        with store.read() as db:
+            for decision, reviewed in decisions.iter_decisions(db, community, project):
+                row = decision_row(decision, reviewed)
+                writer.writerow([escape_formula(row[column] or "") for column in COLUMNS])
+                if buffer.tell() > 65_536:
+                    yield buffer.getvalue()
+                    buffer.seek(0)
+                    buffer.truncate()
+        yield buffer.getvalue()
+
+    headers = {"Content-Disposition": 'attachment; filename="decisions.csv"'}
+    return StreamingResponse(lines(), media_type="text/csv; charset=utf-8", headers=headers)
+
+
+def _settings(db: Connection, form: FormData) -> dict[str, Any]:
+    """Return what a form asks for; a wrong number is refused."""
+    question = field(form, "question", most=80) or "hate"
+    threshold = _number(field(form, "threshold", most=8) or "0.5")
+    low, high = (_number(field(form, name, most=8)) if field(form, name, most=8) else None for name in ("low", "high"))
+    if threshold is None:
+        raise LocalizedError("community_number", status=422)
+    known = {key.id for key in keys.list_keys(db)}
+    return {
+        "question": question,
+        "thresholds": {question: threshold},
+        "low": low,
+        "high": high,
+        "keys": tuple(key for key in map(str, form.getlist("key")) if key in known),
+        "project": field(form, "project", most=100) or None,
+        "webhook": field(form, "webhook", most=2000) or None,
+    }
+
+
+def _address(name: str) -> str:
+    return f"/communities/{quote(name, safe='')}"
+
+
+def _number(text: str) -> float | None:
+    try:
+        return float(text.replace(",", "."))
+    except ValueError:
+        raise LocalizedError("community_number", status=422) from None
+
+
+def _choices(db: Connection, context: Any) -> dict[str, Any]:
+    """Return what forms offer: questions of the detector, projects and keys."""
+    questions = [q.name for q in context.detectors.started.scorer.questions if q.positive is not None]
+    active = [key for key in keys.list_keys(db) if key.state == "active" and key.allows("score")]
+    return {"questions": questions, "projects": projects.list_projects(db), "active_keys": active}

@@ -1,0 +1,183 @@
+"""What was decided for communities, and how scores were spread over the days. No texts.
+
+Decisions are kept until their community is removed; counts are sums, added to by every process of the server.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any
+
+from sqlalchemy import CheckConstraint, Connection, Select, func, select, update
+from sqlalchemy.dialects import postgresql, sqlite
+
+from davy.annotation.labelling.store.tables import verdicts
+from davy.annotation.settling.store.verdicts import is_newest
+from davy.moderation.store.communities import communities
+from davy.store.columns import new_id, now
+from davy.store.rows import Rows
+from davy.store.table_base import table_index
+
+BUCKETS = 20
+REVIEWS = 5_000
+"""Verdicts of one call of `take_reviewed`; the next call takes more."""
+_KEY = ("day", "community", "model", "question", "lang", "bucket")
+
+
+@dataclass(frozen=True, slots=True)
+class Decision:
+    """One decision: `reasons` has each question's probability, threshold and label."""
+
+    community: str
+    model: str
+    decision: str
+    reasons: Sequence[Mapping[str, Any]]
+    reference: str | None = None
+    """The sender's own id of the post; `post` is the one in the review project."""
+    lang: str | None = None
+    post: str | None = None
+    id: str = field(default_factory=new_id)
+    at: datetime = field(default_factory=now)
+
+
+@dataclass(frozen=True, slots=True)
+class ScoreCount:
+    """How many posts of a day had a probability in one twentieth. `community` is empty for posts of none."""
+
+    day: str
+    community: str
+    model: str
+    question: str
+    lang: str
+    bucket: int
+    n: int
+
+
+_ROWS = Rows(
+    Decision,
+    "decisions",
+    CheckConstraint("decision IN ('pass', 'flag', 'review')", name="decision"),
+    table_index("ix_decisions_community", "community", "id"),
+    table_index("ix_decisions_post", "post", where="post IS NOT NULL"),
+    references={"community": "communities.name", "post": "posts.id"},
+)
+decisions = _ROWS.table
+_COUNTS = Rows(ScoreCount, "score_counts", key=_KEY)
+score_counts = _COUNTS.table
+
+
+def add(db: Connection, made: Sequence[Decision]) -> None:
+    """Keep decisions."""
+    _ROWS.insert_all(db, made)
+
+
+def set_post(db: Connection, decision_id: str, post: str) -> None:
+    """Note which post of the review project a decision became."""
+    _ROWS.update(db, decisions.c.id == decision_id, post=post)
+
+
+def add_counts(db: Connection, counts: Iterable[ScoreCount]) -> None:
+    """Add sums to what is there."""
+    make = sqlite.insert if db.dialect.name == "sqlite" else postgresql.insert
+    for count in counts:
+        made = make(score_counts).values(_COUNTS.values(count))
+        db.execute(
+            made.on_conflict_do_update(index_elements=list(_KEY), set_={"n": score_counts.c.n + made.excluded.n})
+        )
+
+
+def list_counts(db: Connection, community: str, *, since: str = "") -> list[ScoreCount]:
+    """Return the counts of a community, or of posts of none (""), from a day on."""
+    query = _COUNTS.select(score_counts.c.community == community, score_counts.c.day >= since)
+    return _COUNTS.list(db, query.order_by(*(score_counts.c[name] for name in _KEY)))
+
+
+def get_many(db: Connection, ids: Sequence[str]) -> list[Decision]:
+    """Return decisions by their ids, oldest first."""
+    return _ROWS.list(db, _ROWS.select(decisions.c.id.in_(list(ids))).order_by(decisions.c.id))
+
+
+def has_new_reviews(db: Connection, community: str, project: str, *, before: datetime) -> bool:
+    """Return whether `take_reviewed` has something to do. One small read: servers ask every few seconds."""
+    told = _reviews_told(db, community)
+    return told is None or db.execute(_new_verdicts(told, project, before).limit(1)).first() is not None
+
+
+def take_reviewed(db: Connection, community: str, project: str, *, before: datetime) -> list[str]:
+    """Return the ids of decisions that reviewers settled since the last call, and remember that they were told.
+
+    What was settled before the first call is not told. Verdicts from `before` on wait: an older one may still be on its
+    way. Of two servers that ask at once, one gets them.
+    """
+    told = _reviews_told(db, community)
+    if told is None:
+        last = db.execute(select(func.max(verdicts.c.id))).scalar_one() or ""
+    else:
+        new = db.execute(_new_verdicts(told, project, before).order_by(verdicts.c.id).limit(REVIEWS))
+        last = max(new.scalars(), default=told)
+    moved = db.execute(
+        update(communities)
+        .where(communities.c.name == community, communities.c.reviews_told.is_not_distinct_from(told))
+        .values(reviews_told=last)
+    )
+    if told is None or last == told or moved.rowcount != 1:
+        return []
+    query = (
+        select(decisions.c.id)
+        .join(verdicts, verdicts.c.post == decisions.c.post)
+        .where(decisions.c.community == community, verdicts.c.project == project)
+        .where(verdicts.c.id > told, verdicts.c.id <= last)
+    )
+    return sorted(set(db.execute(query).scalars()))
+
+
+def _reviews_told(db: Connection, community: str) -> str | None:
+    told: str | None = db.execute(
+        select(communities.c.reviews_told).where(communities.c.name == community)
+    ).scalar_one_or_none()
+    return told
+
+
+def _new_verdicts(told: str, project: str, before: datetime) -> Select[Any]:
+    return select(verdicts.c.id).where(verdicts.c.id > told, verdicts.c.project == project, verdicts.c.at < before)
+
+
+def totals(db: Connection, community: str) -> dict[str, int]:
+    """Return how often each decision was made."""
+    query = select(decisions.c.decision, func.count()).where(decisions.c.community == community)
+    return {name: int(n) for name, n in db.execute(query.group_by(decisions.c.decision))}
+
+
+def iter_decisions(
+    db: Connection, community: str, project: str | None = None, *, chunk: int = 5_000
+) -> Iterator[tuple[Decision, str | None]]:
+    """Yield a community's decisions, oldest first, each with what its reviewers settled on: `question=label; …`."""
+    after = ""
+    while True:
+        query = _ROWS.select(decisions.c.community == community, decisions.c.id > after)
+        rows = _ROWS.list(db, query.order_by(decisions.c.id).limit(chunk))
+        if not rows:
+            return
+        reviewed = reviewed_answers(db, [row.post for row in rows if row.post], project)
+        for row in rows:
+            answers = reviewed.get(row.post or "", {})
+            parts = sorted(f"{question}={'|'.join(labels)}" for question, labels in answers.items())
+            yield row, "; ".join(parts) or None
+        after = rows[-1].id
+
+
+def reviewed_answers(db: Connection, posts: Sequence[str], project: str | None) -> dict[str, dict[str, list[str]]]:
+    """Return what reviewers settled on, by post and question: the labels of each question's newest verdict."""
+    if not posts or project is None:
+        return {}
+    settled: dict[str, dict[str, list[str]]] = {}
+    for start in range(0, len(posts), 500):
+        part = list(posts[start : start + 500])
+        query = select(verdicts.c.post, verdicts.c.question, verdicts.c.labels).where(
+            verdicts.c.post.in_(part), verdicts.c.project == project, is_newest(project)
+        )
+        for post, question, labels in db.execute(query):
+            settled.setdefault(post, {})[question] = list(labels)
+    return settled

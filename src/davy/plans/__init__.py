@@ -1,1 +1,0 @@
-"""Plans as data: how to sample posts for labelling, and how to split them."""

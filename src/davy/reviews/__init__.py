@@ -1,0 +1,1 @@
+"""Projects that review something else than posts: a suite's cases, or what every system misses."""

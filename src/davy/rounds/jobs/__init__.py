@@ -1,0 +1,1 @@
+"""The kinds of job of rounds."""

@@ -1,0 +1,110 @@
+"""Open a round in a project: its phase, its targets, its rules, in one transaction.
+
+A project and targets by name in, an open round out. Targets are pinned to their version: a detector that is renewed
+while a round runs does not change what people write against.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from davy.annotation.project import phase_gates
+from davy.annotation.project.project import Project
+from davy.annotation.project.project_scheme import scheme_of
+from davy.annotation.project.store import phases
+from davy.core import UserError
+from davy.detectors import store as detectors
+from davy.detectors.load import load
+from davy.detectors.registered import register_detector
+from davy.detectors.store import RegisteredDetector
+from davy.rounds.round import EntryRules, Round
+from davy.rounds.store import rounds
+from davy.store import Connection, Store
+
+KIND = "round"
+
+
+def open_round(
+    db: Connection,
+    project: Project,
+    *,
+    targets: Sequence[str],
+    by: str,
+    name: str | None = None,
+    rules: EntryRules | None = None,
+    goal_each: int | None = None,
+    goal_all: int | None = None,
+    goal_week: int | None = None,
+    anyway: str | None = None,
+) -> Round:
+    """Add a round and its phase to a project and open both; return the round.
+
+    `targets` are detectors as name@version that answer the scheme's first question. `anyway` is the reason to open it
+    although an earlier phase says not yet.
+    """
+    scheme = scheme_of(db, project)
+    number = 1 + len(rounds.of_project(db, project.id))
+    # A phase has at most 40 characters, and a round may share its name with one that is there.
+    title = (name or "").strip() or f"Round {number}"
+    if len(title) > 80:
+        raise UserError(f"A round's name has at most 80 characters, this one has {len(title)}.")
+    if current := rounds.current(db, project.id):
+        raise UserError(
+            f"Round {current.number} is {current.state}. Close it first: davy round close {project.id}", status=409
+        )
+    taken = {phase.name for phase in phases.of_project(db, project.id)}
+    phase_name = next(
+        it for it in (f"round {number}", *(f"round {number}-{n}" for n in range(2, 99))) if it not in taken
+    )
+    phase = phases.add(db, project.id, name=phase_name, kind=KIND, answers=3, in_corpus=True, settings={}, by=by)
+    phase_gates.open_phase(db, project, phase, by=by, anyway=anyway)
+    try:
+        return rounds.add(
+            db,
+            project.id,
+            name=title,
+            phase=phase.id,
+            question=scheme.questions[0].name,
+            targets=targets,
+            rules=rules,
+            goal_each=goal_each,
+            goal_all=goal_all,
+            goal_week=goal_week,
+            by=by,
+        )
+    except ValueError as error:
+        raise UserError(f"The round can't be opened: {error}.") from None
+
+
+def find_target(store: Store, wanted: str, question: str, *, by: str) -> str:
+    """Return a target as name@version; one that the server does not know is loaded and registered as a shadow.
+
+    `wanted` is a name or name@version that the server knows, or whatever `--model` takes: a folder, an embedded
+    detector, `url:http…`.
+    """
+    with store.read() as db:
+        known = detectors.list_detectors(db)
+    entry = _registered(known, wanted) or _register(store, known, wanted, by=by)
+    if question not in entry.questions:
+        raise UserError(
+            f"{entry.full_name} does not answer {question!r}, so it can't be fooled on it; "
+            f"it answers {', '.join(entry.questions)}."
+        )
+    return entry.full_name
+
+
+def _registered(known: Sequence[RegisteredDetector], wanted: str) -> RegisteredDetector | None:
+    live = [entry for entry in known if entry.state != "retired"]
+    exact = [entry for entry in live if wanted == entry.full_name]
+    named = [entry for entry in live if wanted == entry.name]
+    return next(iter([*exact, *(it for it in named if it.state == "active"), *reversed(named)]), None)
+
+
+def _register(store: Store, known: Sequence[RegisteredDetector], wanted: str, *, by: str) -> RegisteredDetector:
+    scorer = load(wanted)
+    same = [entry for entry in known if (entry.name, entry.version) == (scorer.name, scorer.version)]
+    if not same:
+        return register_detector(store, wanted, by=by, shadow=True)
+    if same[0].state == "retired":
+        raise UserError(f"{same[0].full_name} is retired. Use it again first: davy model activate {same[0].full_name}")
+    return same[0]

@@ -1,0 +1,130 @@
+"""Closing a round, and the story of all rounds so far.
+
+Managers say what becomes of entries that nobody validated and what is tried; a job does the rest and shows its
+progress. The story is for everybody in the project: it names no person and shows no text.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from fastapi import APIRouter
+from starlette.datastructures import FormData
+from starlette.requests import Request
+from starlette.responses import Response
+
+from davy.annotation.project.pages.project_access import Here, Manages, Place, project_page
+from davy.jobs import job_files
+from davy.jobs import store as jobs
+from davy.jobs.kinds import CLOSE_ROUND
+from davy.people.pages.visitor import Form, field
+from davy.rounds.candidates import BASE, EMOJI, TIMES
+from davy.rounds.choice import CandidateResult, choice_table
+from davy.rounds.close_round import begin_close, has_encoders, pending_entries, round_story
+from davy.rounds.pages.rounds import find_round
+from davy.rounds.round import Round
+from davy.rounds.store import rounds
+from davy.runs.pages.workplace import files_folder
+from davy.store import Connection
+from davy.web import render
+from davy.web.context import context_of
+from davy.web.errors import LocalizedError
+from davy.web.refused_by import refused_by
+
+router = APIRouter(include_in_schema=False)
+
+
+LOG_LINES = 8
+
+
+@router.get("/projects/{project_id}/rounds/story")
+def story(request: Request, place: Here) -> Response:
+    """Return the story of the project's rounds so far."""
+    with context_of(request).store.read() as db:
+        told = round_story(db, place.project.id)
+        every = rounds.of_project(db, place.project.id)
+    return project_page(request, place, "round_story.html", story=told, rounds=every)
+
+
+@router.get("/projects/{project_id}/rounds/{round_number}/close")
+def show(request: Request, place: Manages, round_number: str) -> Response:
+    """Return what closing the round would do, how far it is, or what came of it."""
+    return _page(request, place, round_number)
+
+
+def _page(request: Request, place: Place, round_number: str, *, wrong: str = "", status: int = 200) -> Response:
+    with context_of(request).store.read() as db:
+        round_ = find_round(db, place, round_number)
+        job = _job(db, place, round_)
+        waiting = len(pending_entries(db, round_)) if round_.state != "closed" else 0
+        lines = jobs.log_lines(db, job.id, limit=LOG_LINES) if job is not None else []
+    results = [CandidateResult.from_dict(each) for each in round_.outcome.get("results", ())]
+    return project_page(
+        request,
+        place,
+        "round_close.html",
+        status=status,
+        round=round_,
+        job=job,
+        live=job is not None and job.state in ("waiting", "running"),
+        lines=lines,
+        waiting=waiting,
+        architectures=_architectures(request),
+        encoders=has_encoders(),
+        times=TIMES,
+        ways=EMOJI,
+        table=choice_table(results, round_.outcome["round"], by=round_.outcome["chosen_by"]) if results else None,
+        wrong=wrong,
+    )
+
+
+@router.post("/projects/{project_id}/rounds/{round_number}/close")
+@refused_by(_page)
+def start(request: Request, place: Manages, round_number: str, form: Form) -> Response:
+    """Stop the round from taking entries and queue its close."""
+    context = context_of(request)
+    files_folder(request)
+    with context.store.write() as db:
+        round_ = find_round(db, place, round_number)
+        arguments = {"project": place.project.id, **_choices(request, form)}
+        waiting = pending_entries(db, round_)
+        if round_.state == "closed":
+            raise LocalizedError("round_is_closed", status=409)
+        if waiting and arguments["pending"] != "drop":
+            raise LocalizedError("round_pending", status=409, n=len(waiting))
+        begin_close(db, place.project.id, by=place.account.id, pending=arguments["pending"])
+        last = _job(db, place, round_)
+        if last is not None and last.state in ("failed", "cancelled"):
+            jobs.retry(db, last.id, by=place.account.id, arguments=arguments)
+        else:
+            key = f"close {round_.id}"
+            owner, project = place.account.id, place.project.id
+            jobs.enqueue(db, CLOSE_ROUND, arguments, owner=owner, key=key, project=project)
+    return render.redirect(request, f"{place.address}/rounds/{round_number}/close", "round_closing")
+
+
+def _choices(request: Request, form: FormData) -> dict[str, Any]:
+    """Return what the form asks for; an architecture or a factor that was not offered is refused."""
+    architectures = [it for it in form.getlist("architecture") if isinstance(it, str)]
+    times = [it for it in form.getlist("times") if isinstance(it, str)]
+    if not architectures or not set(architectures) <= set(_architectures(request)):
+        raise LocalizedError("choice", status=422)
+    if not times or not set(times) <= {str(each) for each in TIMES}:
+        raise LocalizedError("choice", status=422)
+    pending = "drop" if field(form, "pending") == "drop" else "refuse"
+    return {"architectures": architectures, "times": [int(each) for each in times], "pending": pending}
+
+
+def _architectures(request: Request) -> list[str]:
+    """Return what can be trained here: n-grams, and the server's encoders where the extra is installed."""
+    folder = context_of(request).settings.files_folder
+    own = folder / job_files.ENCODERS if folder is not None else None
+    encoders = sorted(it.name for it in own.iterdir() if it.is_dir()) if own is not None and own.is_dir() else []
+    return [BASE, *(encoders if has_encoders() else [])]
+
+
+def _job(db: Connection, place: Place, round_: Round) -> jobs.Job | None:
+    if round_.opened_at is None:
+        return None
+    latest = jobs.latest(db, kind=CLOSE_ROUND, project=place.project.id, limit=1)
+    return next((job for job in latest if job.created_at >= round_.opened_at), None)

@@ -1,0 +1,1 @@
+"""The editor of schemes in the browser: drafts, their forms and pages."""

@@ -1,0 +1,1 @@
+"""Score posts with a detector: files, frames, texts, and the queue before a detector that serves."""

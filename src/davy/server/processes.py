@@ -1,0 +1,197 @@
+"""The worker as a process: `davy work` runs one, and a server starts some of its own and keeps them alive.
+
+It has two threads for quick jobs, and starts a second process for long ones, so that neither a training nor one
+project's import holds up another project's export. Long jobs have a process of their own because Python runs one
+thread at a time: an import beside a training would hold the database five times as long, and people who label wait for
+it. All of them give way to the server's own processes.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Sequence
+from contextlib import ExitStack
+from datetime import UTC, datetime
+from pathlib import Path
+
+from davy.annotation.settling.jobs import enqueue_due_phases
+from davy.files.cores import usable_cores
+from davy.jobs import kinds as known
+from davy.jobs.job_files import files_folder
+from davy.jobs.watcher import JobWatcher
+from davy.jobs.worker import JobWorker
+from davy.people.retention import enqueue_today
+from davy.store import default_url, open_store
+from davy.text.mask import MaskFilter
+
+logger = logging.getLogger(__name__)
+
+QUICK_THREADS = 2
+QUICK_NICE, LONG_NICE = 5, 10
+"""How far jobs give way to those who answer people: quick ones a little, since they hold the database now and then."""
+SWITCH_SECONDS = 0.0005
+"""How long a thread may go on while another waits: a job that computes beside one that writes must not slow it down."""
+STOP_SECONDS = 15
+"""How long a worker may take to reach a job's next step before it is ended; the job's lease then lapses."""
+
+
+def work(
+    database: str | None = None,
+    files: Path | None = None,
+    *,
+    kinds: Sequence[str] = (),
+    once: bool = False,
+    parent: int | None = None,
+    lease_seconds: float = 60,
+) -> None:
+    """Run jobs until SIGTERM or Ctrl+C; with `once`, until none is due.
+
+    `kinds` leaves only some kinds. `parent` is the process that started this one, and with whose end it ends.
+    """
+    chosen = known.check_kinds(list(kinds)) or list(known.ALL)
+    url = database or default_url()
+    stop = threading.Event()
+    signal.signal(signal.SIGTERM, lambda *_: stop.set())
+    signal.signal(signal.SIGINT, signal.SIG_IGN if parent else lambda *_: stop.set())
+    if not once:
+        _give_way(QUICK_NICE if set(chosen) & set(known.QUICK) else LONG_NICE)
+    with open_store(url, background=True) as store, ExitStack() as stack:
+        folder = files_folder(url, files)
+        apart = [kind for kind in chosen if kind in known.LONG]
+        if once or len(apart) == len(chosen):
+            apart = []
+        tables = ((known.LONG, 1), (known.QUICK, QUICK_THREADS))
+        workers = [
+            JobWorker(store, mine, files=folder, threads=threads, once=once, lease_seconds=lease_seconds)
+            for table, threads in tables
+            if (mine := {kind: target for kind, target in table.items() if kind in chosen and kind not in apart})
+        ]
+        for worker in workers:
+            worker.start()
+        if once:
+            for worker in workers:
+                worker.join()
+            return
+        if apart:
+            stack.enter_context(WorkerProcesses(1, url, files, kinds=apart, lease_seconds=lease_seconds))
+        looks = {known.MEASURE_AGREEMENT: enqueue_due_phases, known.RETENTION: enqueue_today}
+        due = [look for kind, look in looks.items() if kind in chosen]
+        if due:
+            stack.callback(JobWatcher(store, due).start().stop)
+        while not stop.wait(0.5):
+            if parent and os.getppid() != parent:
+                logger.warning("the server is gone, so this worker ends")
+                break
+        for worker in workers:  # all first, so that they stop side by side
+            threading.Thread(target=worker.stop, daemon=True).start()
+        for worker in workers:
+            worker.stop(STOP_SECONDS)
+
+
+def _give_way(nice: int) -> None:
+    """Let others have the cores first, and threads of this process take turns more often."""
+    if hasattr(os, "nice"):
+        os.nice(max(0, nice - os.nice(0)))
+    sys.setswitchinterval(SWITCH_SECONDS)
+
+
+class WorkerProcesses:
+    """Worker processes of a server: started with the block, started again when one dies, stopped at its end."""
+
+    def __init__(
+        self,
+        count: int,
+        database: str,
+        files: Path | None = None,
+        *,
+        verbose: bool = False,
+        kinds: Sequence[str] = (),
+        lease_seconds: float = 60,
+    ) -> None:
+        self._command = [
+            sys.executable,
+            "-m",
+            "davy",
+            "work",
+            "--parent",
+            str(os.getpid()),
+            "--lease",
+            str(lease_seconds),
+            *(["--verbose"] if verbose else []),
+            *(["--kinds", ",".join(kinds)] if kinds else []),
+        ]
+        # In the environment, not in the command, which every account of the machine may read.
+        self._environment = {**os.environ, "DAVY_DATABASE": database}
+        # One core is left to those who answer people, unless the operator has said otherwise.
+        self._environment.setdefault("OMP_NUM_THREADS", str(max(1, usable_cores() - 1)))
+        if files is not None:
+            self._environment["DAVY_FILES"] = str(files)
+        self._count = count
+        self._processes: list[subprocess.Popen[bytes]] = []
+        self._stopping = threading.Event()
+        self._watcher = threading.Thread(target=self._watch, name="davy-workers", daemon=True)
+
+    @property
+    def pids(self) -> list[int]:
+        """The process ids of the workers."""
+        return [process.pid for process in self._processes]
+
+    def __enter__(self) -> WorkerProcesses:
+        self._processes = [self._start() for _ in range(self._count)]
+        self._watcher.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._stopping.set()
+        self._watcher.join()
+        for process in self._processes:
+            process.terminate()
+        until = time.monotonic() + STOP_SECONDS + 2
+        for process in self._processes:
+            try:
+                process.wait(max(0.1, until - time.monotonic()))
+            except subprocess.TimeoutExpired:
+                process.kill()
+                process.wait()
+
+    def _start(self) -> subprocess.Popen[bytes]:
+        return subprocess.Popen(self._command, env=self._environment, stdin=subprocess.DEVNULL)
+
+    def _watch(self) -> None:
+        """Start a worker again when it died; one that dies at once waits longer each time."""
+        wait = 1.0
+        while not self._stopping.wait(wait):
+            dead = [place for place, process in enumerate(self._processes) if process.poll() is not None]
+            for place in dead:
+                logger.warning("a worker ended with code %s; starting another", self._processes[place].returncode)
+                self._processes[place] = self._start()
+            wait = min(60.0, wait * 2) if dead else 1.0
+
+
+class JsonLines(logging.Formatter):
+    """Each record as one line of JSON: when, how grave, which part, what; and the fields that a request has."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        """Return the line."""
+        made = datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds")
+        line = {"at": made, "level": record.levelname.lower(), "name": record.name, "message": record.getMessage()}
+        if record.exc_info:
+            line["exception"] = self.formatException(record.exc_info)
+        return json.dumps(line | getattr(record, "fields", {}), ensure_ascii=False)
+
+
+def set_up_logging(*, verbose: bool, as_json: bool = False) -> None:
+    """Log warnings to stderr with hurtful words masked; `verbose` logs requests and jobs too."""
+    handler = logging.StreamHandler(sys.stderr)
+    handler.setFormatter(JsonLines() if as_json else logging.Formatter("%(asctime)s %(name)s %(message)s"))
+    handler.addFilter(MaskFilter())
+    logging.basicConfig(level=logging.WARNING, handlers=[handler], force=True)
+    for name in ("davy.access", "davy.jobs"):
+        logging.getLogger(name).setLevel(logging.INFO if verbose else logging.WARNING)

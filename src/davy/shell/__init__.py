@@ -1,0 +1,18 @@
+"""The shell door: `davy VERB`. Each command lives in the module of its name."""
+
+import sys
+
+
+def main() -> None:
+    """Run the command line; a `UserError` becomes one line on stderr and exit code 2."""
+    import os
+
+    from davy.shell.app import run
+    from davy.shell.interrupts import INTERRUPTED
+
+    code = run(sys.argv[1:])
+    if code == INTERRUPTED:  # threads that are still inside a library are not waited for
+        sys.stdout.flush()
+        sys.stderr.flush()
+        os._exit(code)
+    sys.exit(code)

@@ -1,0 +1,1 @@
+"""Fit, pre-train, distil, calibrate and export detectors. With `detectors` the only torch."""

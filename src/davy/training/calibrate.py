@@ -1,0 +1,215 @@
+"""Calibrate: temperatures and thresholds from posts with settled answers, with the figures before and after.
+
+A detector and posts in; the same detector with its numbers, and a `Calibration`, out. Use posts that the detector did
+not learn from: on those it did, it is surer than it should be.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING, Annotated, Any
+
+import numpy as np
+import polars as pl
+
+from davy.core.errors import UserError
+from davy.core.gold import targets
+from davy.core.options import Option, Options
+from davy.core.reporter import SILENT, Reporter
+from davy.core.scorer import Scorer, Scores
+from davy.corpus.gold_columns import GivenGold, answer_columns, spell_gold, with_gold
+from davy.corpus.post_source import load_split
+from davy.detectors.calibrated import CalibratedScorer
+from davy.detectors.training_text_index import keep_learnt
+from davy.measure.calibration import calibration_metrics, fit_temperature, log_loss
+from davy.measure.classification import macro_f1_of_tables
+from davy.measure.intervals import Bootstrap
+from davy.measure.thresholds import choose_threshold, cost_of_a_miss
+from davy.scoring.scorers import load_scorer
+
+if TYPE_CHECKING:
+    from davy.core.scheme import Question
+
+    Array = np.ndarray[Any, np.dtype[Any]]
+
+SHARPEST = 4.0
+"""Logits are multiplied or divided by so much at most: few posts that are all right would ask for certainty."""
+TINY = 1e-12
+
+
+@dataclass(frozen=True, slots=True)
+class Calibration:
+    """What was set, and each question's figures before and after: `before["hate"]["macro-F1"]`."""
+
+    temperatures: Mapping[str, float]
+    thresholds: Mapping[str, float]
+    before: Mapping[str, Mapping[str, float]]
+    after: Mapping[str, Mapping[str, float]]
+    posts: Mapping[str, int]
+    """How many posts have a settled answer to each question."""
+    one_label: tuple[str, ...] = ()
+    """The yes/no questions that all posts answer alike."""
+    learnt: int = 0
+    """How many of the posts the detector learnt from, as far as it says."""
+    of: int = 0
+    """How many posts there were, with answers or without."""
+
+    @property
+    def frame(self) -> pl.DataFrame:
+        """One row a question and figure, the temperature and the threshold among them."""
+        rows = [
+            {"question": name, "figure": figure, "before": figures[figure], "after": self.after[name][figure]}
+            for name, figures in self.before.items()
+            for figure in figures
+        ]
+        return pl.DataFrame(rows)
+
+    @property
+    def warnings(self) -> list[str]:
+        """A sentence for posts that were learnt, thresholds that could not be set, and temperatures at a bound."""
+        said = []
+        if self.learnt:
+            said.append(
+                f"the detector learnt from {self.learnt:,} of these {self.of:,} posts and is surer of them than of "
+                "others, so these numbers don't fit others. Calibrate on posts that it has not seen."
+            )
+        for name in self.one_label:
+            posts = f"all {self.posts[name]:,} posts have one label"
+            said.append(f"{name}: {posts}, so its threshold stays. Give posts of both.")
+        for name, value in self.temperatures.items():
+            if abs(abs(np.log(value)) - np.log(SHARPEST)) < 1e-6:
+                right = "nearly always" if value < 1 else "no more than by chance"
+                said.append(
+                    f"{name}: the temperature stopped at its bound, {value:.3g}. On these {self.posts[name]:,} posts "
+                    f"the detector is {right} right; use more or other posts."
+                )
+        return said
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return it as JSON has it."""
+        return {**asdict(self), "warnings": self.warnings}
+
+    def __str__(self) -> str:
+        lines = []
+        for name, figures in self.before.items():
+            moves = ", ".join(f"{f} {value:.3f} → {self.after[name][f]:.3f}" for f, value in figures.items())
+            lines.append(f"{name}: {moves} ({self.posts[name]:,} posts)")
+        return "\n".join([*lines, *self.warnings])
+
+
+def calibrate(
+    scorer: Annotated[
+        Scorer, Option("A detector that has a folder: davy model list.", "model", metavar="M", read=load_scorer)
+    ],
+    posts: Annotated[
+        pl.DataFrame, Options(load_split, {"files": "Posts with Q.gold columns that it did not learn from."})
+    ],
+    *,
+    gold: GivenGold = (),
+    scheme: Annotated[str | None, Option("The scheme of the answers; else guessed.", metavar="S")] = None,
+    threshold: Annotated[
+        str | None,
+        Option("macro-f1, precision=0.9, recall=0.9, cost=5 (a miss is worth 5 alarms).", metavar="RULE"),
+    ] = "macro-f1",
+    temperature: Annotated[
+        bool, Option("Temper the probabilities, or thresholds only.", "--temperature/--no-temperature")
+    ] = True,
+    reporter: Reporter = SILENT,
+) -> tuple[CalibratedScorer, Calibration]:
+    """Return the scorer with temperatures and, for yes/no questions, thresholds that fit the settled answers.
+
+    `gold` names the columns of settled answers (`Q=COLUMN`) where they are not `Q.gold`; `threshold` is a rule of
+    `measure.thresholds`, or None to leave thresholds alone.
+    """
+    rules, columns = answer_columns(posts, gold, scheme, among=scorer.questions, reporter=reporter)
+    posts = spell_gold(with_gold(posts, columns), rules.questions)
+    scores = scorer.score(posts)
+    settled = [
+        (question, *_judged(scores, question, rows, table.argmax(axis=1)))
+        for question, rows, table in targets(tuple(scorer.questions), posts)
+        if not question.multilabel
+    ]
+    settled = [(question, rows, answers) for question, rows, answers in settled if len(rows)]
+    if not settled:
+        raise UserError(
+            f"{scorer.name} has no question of one answer to calibrate, or the posts have no answers to it."
+        )
+    # Numbers are those of each question's own logits, before rules make the answers fit together.
+    apart = scorer.abilities.heads_apart
+    heads = scorer if apart is None else apart()
+    temperatures = _fit_temperatures(scores if apart is None else heads.score(posts), settled) if temperature else {}
+    cooled = CalibratedScorer(heads, temperatures, {}).score(posts)
+    thresholds: dict[str, float] = {}
+    one_label: list[str] = []
+    for question, rows, answers in settled:
+        if threshold is not None and _is_yes_no(question) and len(np.unique(answers)) == 1:
+            one_label.append(question.name)
+        elif threshold is not None and _is_yes_no(question):
+            yes = question.label_names.index(str(question.positive))
+            chances = cooled.probabilities[question.name][rows, yes]
+            thresholds[question.name] = choose_threshold(chances, answers == yes, threshold)
+    used = sorted({int(row) for _, rows, _ in settled for row in rows})
+    calibrated = CalibratedScorer(scorer, temperatures, thresholds, set_on=keep_learnt(posts[used]["text"]))
+    now = cooled if apart is None else calibrated.score(posts)
+    before: dict[str, dict[str, float]] = {}
+    after: dict[str, dict[str, float]] = {}
+    for question, rows, answers in settled:
+        usual = np.broadcast_to(scores.thresholds.get(question.name, 0.5), len(posts))[rows]
+        cut, divisor = thresholds.get(question.name, usual), temperatures.get(question.name, 1.0)
+        block, tempered = (it.probabilities[question.name][rows] for it in (scores, now))
+        before[question.name] = _figures(question, block, answers, 1.0, usual, threshold)
+        after[question.name] = _figures(question, tempered, answers, divisor, cut, threshold)
+    seen = scorer.abilities.learnt
+    learnt = 0 if seen is None else int(seen(posts["text"].to_list()).sum())
+    counts = {question.name: len(rows) for question, rows, _ in settled}
+    return (
+        calibrated,
+        Calibration(temperatures, thresholds, before, after, counts, tuple(one_label), learnt, len(posts)),
+    )
+
+
+def _judged(scores: Scores, question: Question, rows: Array, answers: Array) -> tuple[Array, Array]:
+    """Return the rows that the detector judged, and their settled answers: the others say nothing about its numbers."""
+    mask = scores.has_answer(question)
+    kept = np.ones(len(rows), dtype=bool) if mask is None else mask[rows]
+    return rows[kept], answers[kept]
+
+
+def _fit_temperatures(scores: Scores, settled: Sequence[tuple[Question, Array, Array]]) -> dict[str, float]:
+    """Return the temperature of each question with which its settled answers are likeliest."""
+    found = {}
+    for question, rows, answers in settled:
+        logits = np.log(np.clip(scores.probabilities[question.name][rows], TINY, 1))
+        found[question.name] = fit_temperature(logits, answers, lowest=1 / SHARPEST, highest=SHARPEST)
+    return found
+
+
+def _is_yes_no(question: Question) -> bool:
+    return question.positive is not None and len(question.labels) == 2
+
+
+def _figures(
+    question: Question, block: Array, gold: Array, temperature: float, threshold: Any, rule: str | None
+) -> dict[str, float]:
+    """Return the numbers of a question and what they give: `davy evaluate`'s figures, and the cost where that rules."""
+    found = {"temperature": temperature}
+    labels = np.arange(block.shape[1])
+    chosen, chance, truth = block.argmax(axis=1), block, (gold[:, None] == labels).astype(np.float64)
+    if _is_yes_no(question):
+        yes = question.label_names.index(str(question.positive))
+        chosen = np.where(block[:, yes] >= threshold, yes, 1 - yes)
+        chance, truth = block[:, yes], truth[:, yes]
+        found["threshold"] = float(np.mean(threshold))
+    found["log loss"] = log_loss(np.log(np.clip(block, TINY, 1)), gold)
+    brier, error = calibration_metrics(np.clip(chance, 0, 1), truth, bootstrap=Bootstrap(0))
+    found |= {"Brier score": float(brier.value or 0.0), "calibration error": float(error.value or 0.0)}
+    found["macro-F1"] = macro_f1_of_tables(gold[:, None] == labels, chosen[:, None] == labels)
+    if _is_yes_no(question):
+        flagged, is_yes = chosen == yes, gold == yes
+        found["precision"] = float((flagged & is_yes).sum() / max(1, flagged.sum()))
+        found["recall"] = float((flagged & is_yes).sum() / max(1, is_yes.sum()))
+        worth = cost_of_a_miss(rule)
+        if worth is not None:
+            found["cost a post"] = float(((flagged & ~is_yes).sum() + worth * (~flagged & is_yes).sum()) / len(gold))
+    return {name: round(value, 6) for name, value in found.items()}

@@ -1,0 +1,177 @@
+"""`davy.train`, `davy.calibrate`, `davy.export`: a detector from posts, its numbers set, and a folder without torch."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Mapping
+from dataclasses import fields, replace
+from pathlib import Path
+from pkgutil import resolve_name
+from typing import Any
+
+from davy.core.errors import UserError, nearest
+from davy.core.scheme import Scheme
+from davy.core.votes import one_row_a_vote
+from davy.corpus.gold_columns import answer_columns, with_gold
+from davy.corpus.votes import load_voted
+from davy.detectors.training_text_index import LearntTexts
+from davy.scoring.frames import to_posts
+from davy.scoring.gold_argument import gold_entries
+from davy.scoring.python_words import python_words
+from davy.training.text_detector import TextDetector
+
+BASELINES: Mapping[str, str] = {
+    "tfidf": "davy.detectors.tfidf:Tfidf",
+    "xgboost": "davy.detectors.gradient_boosting:GradientBoosting",
+    "majority": "davy.detectors.baselines:Majority",
+}
+KINDS = tuple(BASELINES)
+
+
+@python_words
+def train(
+    posts: Any,
+    *,
+    gold: Mapping[str, str] | None = None,
+    kind: str = "tfidf",
+    encoder: str | None = None,
+    dev: Any = None,
+    scheme: str | Scheme | None = None,
+    text: str | None = None,
+    name: str | None = None,
+    out: str | Path | None = None,
+    soft: bool = False,
+    seed: int = 1,
+    **settings: Any,
+) -> TextDetector:
+    """Return a detector that learnt from posts with settled answers.
+
+    `gold` names the column of each question: `{"sexist": "label"}`; without it every column `Q.gold` is learnt. The
+    scheme is found by its labels, or made from them. `kind` is `tfidf`, `xgboost` or `majority`; with `encoder` (a
+    folder or a hub name) a transformer is fine-tuned: `dev` chooses its checkpoint, `out` is the folder of the run,
+    where a killed one goes on, and `settings` are fields of its config, such as `epochs=3`. Those of `tfidf` are
+    `strength`, of `xgboost` `trees` and `depth`. With `soft`, annotators' votes are learnt: columns `Q.votes`, or one
+    row an answer.
+
+    Example:
+        detector = davy.train(posts, gold={"sexist": "label"}, kind="tfidf")
+        detector = davy.train(posts, gold={"sexist": "label"}, encoder="distilbert-base-uncased", epochs=3)
+    """
+    frame, entries = to_posts(posts, text), gold_entries(gold)
+    if soft:
+        frame, gold, entries = load_voted([frame], entries), None, []
+        settings = {**settings, **({"soft": True} if encoder is not None else {})}
+    rules, columns = answer_columns(frame, entries, scheme, asked=list(gold or ()))
+    frame = with_gold(frame, columns)
+    rules = replace(rules, questions=tuple(q for q in rules.questions if q.name in (gold or columns)))
+    if encoder is not None:
+        judged = None if dev is None else with_gold(to_posts(dev, text), columns)
+        return _fine_tune(frame, judged, rules, encoder, name, out, seed, settings)
+    if kind not in KINDS:
+        raise UserError(
+            f"There is no kind {kind!r}; use {', '.join(KINDS)} or encoder=NAME.{nearest(kind, list(KINDS))}"
+        )
+    frame = one_row_a_vote(frame, rules.questions) if soft else frame
+    scorer = _baseline(kind, rules, name or kind, settings).fit(frame, seed=seed)
+    detector = TextDetector(scorer)
+    if out is not None:
+        detector.save(out)
+    return detector
+
+
+@python_words
+def calibrate(
+    model: str | Path | TextDetector,
+    posts: Any,
+    *,
+    gold: Mapping[str, str] | None = None,
+    threshold: str | None = "macro-f1",
+    temperature: bool = True,
+    text: str | None = None,
+) -> TextDetector:
+    """Return the detector with temperatures and thresholds set on posts that it did not learn from.
+
+    `threshold` is `macro-f1`, `precision=0.9`, `recall=0.9`, `cost=5` (a miss is worth five false alarms) or None.
+    The result's `calibration` says before and after.
+
+    Example:
+        better = davy.calibrate(detector, dev, gold={"sexist": "label"}, threshold="macro-f1")
+        print(better.calibration)
+    """
+    from davy.scoring.library import as_detector
+    from davy.training.calibrate import calibrate as run
+
+    scorer = as_detector(model).scorer
+    frame = to_posts(posts, text)
+    return TextDetector(*run(scorer, frame, gold=gold_entries(gold), threshold=threshold, temperature=temperature))
+
+
+@python_words
+def export(
+    model: str | Path | TextDetector,
+    out: str | Path,
+    *,
+    dev: Any = None,
+    gold: Mapping[str, str] | None = None,
+    threshold: str = "macro-f1",
+    exact: bool = False,
+    text: str | None = None,
+) -> TextDetector:
+    """Write a fine-tuned detector as an ONNX folder that runs without torch, and return it as it is there.
+
+    It is rounded to int8 unless `exact`. With `dev`, its settled answers set temperatures and thresholds; the result's
+    `calibration` says before and after.
+
+    Example:
+        small = davy.export(tuned, "small", dev=dev, gold={"sexist": "label"})
+    """
+    from davy.scoring.library import as_detector, load
+    from davy.training.export_model import export_model
+
+    detector = as_detector(model)
+    folder = Path(out).expanduser()
+    frame = None if dev is None else to_posts(dev, text)
+    with tempfile.TemporaryDirectory(prefix="davy-export-") as scratch:
+        source = detector.scorer.abilities.folder or detector.save(Path(scratch) / "model")
+        _, found = export_model(source, folder, dev=frame, gold=gold_entries(gold), threshold=threshold, exact=exact)
+    return TextDetector(load(folder).scorer, found)
+
+
+def _baseline(kind: str, scheme: Scheme, name: str, settings: Mapping[str, Any]) -> Any:
+    baseline = resolve_name(BASELINES[kind])
+    ours = ("questions", "name", "version", "abilities")
+    known = [it.name for it in fields(baseline) if it.name not in ours and not it.name.endswith("_")]
+    for setting in settings:
+        if setting not in known:
+            has = f"its settings are {', '.join(known)}" if known else "it has no settings"
+            raise UserError(f"{kind} has no setting {setting!r}; {has}.{nearest(setting, known)}")
+    return baseline(scheme.questions, name=name, **settings)
+
+
+def _fine_tune(
+    posts: Any,
+    dev: Any,
+    scheme: Scheme,
+    encoder: str,
+    name: str | None,
+    out: str | Path | None,
+    seed: int,
+    settings: Mapping[str, Any],
+) -> TextDetector:
+    from davy.scoring.library import load
+    from davy.training.config import from_values
+    from davy.training.train import train as run
+
+    config = from_values({"name": name or "mine", "encoder": encoder, **settings}, "davy.train")
+    if out is not None:
+        return load(run(posts, Path(out), config=config, scheme=scheme, dev=dev, seeds=(seed,)).model)
+    with tempfile.TemporaryDirectory(prefix="davy-train-") as folder:
+        detector = load(run(posts, Path(folder), config=config, scheme=scheme, dev=dev, seeds=(seed,)).model)
+        return TextDetector(_without_folder(detector.scorer))
+
+
+def _without_folder(scorer: Any) -> Any:
+    """Return a scorer that no longer needs the folder it came from, which is about to go."""
+    abilities = scorer.abilities
+    learnt = abilities.learnt.in_memory() if isinstance(abilities.learnt, LearntTexts) else abilities.learnt
+    return replace(scorer, abilities=replace(abilities, folder=None, learnt=learnt))

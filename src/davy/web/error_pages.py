@@ -1,0 +1,181 @@
+"""The one place where an error becomes a page or JSON.
+
+`UserError`, HTTP errors and wrong requests say what to do next; anything else is
+our bug: the answer has an id that is in the log beside the traceback, and nothing
+more. The log has no request bodies and no error messages (they may quote a post)
+unless the operator asks for details.
+"""
+
+from __future__ import annotations
+
+import logging
+import secrets
+import traceback
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from urllib.parse import quote, urlsplit
+
+from fastapi import FastAPI
+from fastapi.exceptions import RequestValidationError
+from fastapi.responses import JSONResponse
+from starlette.exceptions import HTTPException
+from starlette.requests import Request
+from starlette.responses import RedirectResponse, Response
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from davy.core.errors import UserError
+from davy.web import error_shapes, render
+from davy.web.errors import LocalizedError, PasswordRequired, SignInRequired, is_htmx, wants_json
+
+log = logging.getLogger("davy.serve")
+
+
+@dataclass(frozen=True, slots=True)
+class _Answer:
+    status: int
+    message: str
+    headers: dict[str, str] = field(default_factory=dict)
+    id: str | None = None
+
+
+def install(app: FastAPI) -> None:
+    """Make one handler answer every kind of error."""
+    for kind in (UserError, HTTPException, RequestValidationError):
+        app.add_exception_handler(kind, _handle)
+
+
+async def _handle(request: Request, error: Exception) -> Response:
+    return respond(request, error)
+
+
+class ErrorLayer:
+    """Answers what is raised outside the routes (Host, body size) and every bug. Layers outside add headers."""
+
+    def __init__(self, app: ASGIApp) -> None:
+        self.app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Pass the request on; turn what it raises into a response, unless one has begun."""
+        begun = False
+
+        async def send_noting(message: Message) -> None:
+            nonlocal begun
+            begun = begun or message["type"] == "http.response.start"
+            await send(message)
+
+        try:
+            await self.app(scope, receive, send_noting)
+        except Exception as error:
+            if scope["type"] != "http" or begun:
+                raise
+            await respond(Request(scope, receive), error)(scope, receive, send)
+
+
+def respond(request: Request, error: Exception) -> Response:
+    """Return the response to an error: JSON for programs, a part for htmx, a page for people."""
+    answer = _answer(request, error)
+    shape = _shape(request.url.path)
+    if shape is not None:
+        status, shaped = shape(answer.status, answer.message, error)
+        return JSONResponse(shaped, status, answer.headers)
+    if wants_json(request):
+        body: dict[str, object] = {"error": answer.message, "status": answer.status}
+        if answer.id:
+            body["id"] = answer.id
+        return JSONResponse(body, answer.status, answer.headers)
+    if isinstance(error, SignInRequired) and request.method in ("GET", "HEAD") and not is_htmx(request):
+        return RedirectResponse(f"/sign-in?next={render.quoted_path(request)}", 303)
+    if isinstance(error, PasswordRequired) and not is_htmx(request):
+        return RedirectResponse(f"/confirm?next={quote(_came_from(request), safe='')}", 303)
+    template = "parts/error.html" if is_htmx(request) else "error.html"
+    return render.page(
+        request,
+        template,
+        status=answer.status,
+        headers=answer.headers,
+        message=answer.message,
+        bug=answer.id,
+        code=answer.status,
+    )
+
+
+def _came_from(request: Request) -> str:
+    """Return the page whose form was sent, as the browser names it; the way back after the password."""
+    page = urlsplit(request.headers.get("referer", ""))
+    own = page.netloc == request.headers.get("host")
+    return page.path + (f"?{page.query}" if page.query else "") if own and page.path else "/"
+
+
+def _shape(path: str) -> Callable[[int, str, Exception], tuple[int, dict[str, object]]] | None:
+    """Return how an address words its errors, where that is as another service does."""
+    if path.startswith(error_shapes.PERSPECTIVE):
+        return error_shapes.google_error
+    return error_shapes.openai_error if path.startswith(error_shapes.MODERATIONS) else None
+
+
+def _answer(request: Request, error: Exception) -> _Answer:
+    words = render.translator_of(request)
+    if isinstance(error, LocalizedError):
+        headers = {"Retry-After": str(int(error.wait) + 1)} if error.wait else {}
+        if isinstance(error, SignInRequired) and wants_json(request):
+            headers["WWW-Authenticate"] = "Bearer"
+        message = error.message if wants_json(request) else words(f"error.{error.key}", **error.values)
+        return _Answer(error.status, message, headers)
+    if isinstance(error, UserError):
+        wait = float(getattr(error, "wait", 0.0))
+        message = error.message if wants_json(request) else words.error(error.message)
+        return _Answer(error.status, message, {"Retry-After": str(int(wait) + 1)} if wait else {})
+    if isinstance(error, RequestValidationError):
+        return _Answer(422, _wrong_body(request, error) or _wrong_fields(error))
+    if isinstance(error, HTTPException):
+        return _Answer(error.status_code, _http_message(request, error), dict(error.headers or {}))
+    return _bug(request, error)
+
+
+def _wrong_body(request: Request, error: RequestValidationError) -> str | None:
+    """Return why the body as a whole can't be read; None where single fields of it are wrong."""
+    fault = error.errors()[0]
+    if fault["type"] == "json_invalid":
+        return f"The body is not JSON: it can't be read from character {fault['loc'][-1]} on."
+    if fault["loc"] != ("body",):
+        return None
+    if fault["type"] == "missing":
+        return "The body is empty. Send JSON."
+    if "json" not in request.headers.get("content-type", "json"):
+        return "The body was not sent as JSON. Send it with the header Content-Type: application/json."
+    return "The body is JSON, but not an object: it begins with { and ends with }."
+
+
+def _wrong_fields(error: RequestValidationError) -> str:
+    """Return where the request is wrong and why, without the values that it had."""
+    lines = []
+    for fault in error.errors()[:5]:
+        place = ".".join(str(part) for part in fault["loc"] if part != "body") or "body"
+        lines.append(f"{place}: {fault['msg']}")
+    return "; ".join(lines)
+
+
+def _http_message(request: Request, error: HTTPException) -> str:
+    words = render.translator_of(request)
+    if error.detail == "upload":
+        most = request.app.state.context.settings.max_upload // 1_000_000
+        return words("error.upload_size", most=most)
+    special = {"host": "error.host", "body": "error.body", "length": "error.length"}.get(str(error.detail))
+    key = special or f"error.{error.status_code}"
+    return words(key) if words.has(key) else words("error.other", code=error.status_code)
+
+
+def _bug(request: Request, error: Exception) -> _Answer:
+    number = secrets.token_hex(4)
+    frames = "".join(traceback.format_tb(error.__traceback__))
+    details = f": {error}" if request.app.state.context.settings.log_details else ""
+    log.error(
+        "bug %s in %s %s\n%s%s%s",
+        number,
+        request.method,
+        render.route_of(request),
+        frames,
+        type(error).__name__,
+        details,
+    )
+    return _Answer(500, render.translator_of(request)("error.500", id=number), id=number)
