@@ -17,6 +17,7 @@ from typing import Any
 import pytest
 
 import postgres_server
+from site_fixtures import empty_database, live, settings, site, words_file  # noqa: F401 — fixtures of a running site
 
 # Tests run beside each other, a process a core. Two torch processes of two threads each wait for one another on two
 # cores and take fifteen times as long. torch reads this variable too; OMP_NUM_THREADS would bind what Davy counts.

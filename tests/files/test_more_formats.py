@@ -11,7 +11,7 @@ from davy.files import tables
 from davy.files.data_hash import file_hash
 
 TEXTS = ["Good morning", "Guten Tag 🙂", 'said "no", twice']
-SHEET = Path(__file__).parent.parent / "library" / "posts.xlsx"
+SHEET = Path(__file__).parent.parent / "scoring" / "posts.xlsx"
 
 
 def texts(path, **options):

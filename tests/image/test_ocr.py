@@ -11,7 +11,7 @@ from davy.image.ocr import OcrLine, read_lines, reader, text_of
 from davy.image.picture import read_picture
 from davy.shell.app import run
 
-DEMO = Path(davy.__file__).parent / "serve" / "demo"
+DEMO = Path(davy.__file__).parent / "demo" / "data"
 
 
 def test_the_lines_of_every_demo_meme_are_read_in_their_order():

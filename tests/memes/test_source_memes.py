@@ -16,7 +16,7 @@ from davy.memes.meme_reading import read_memes
 from davy.memes.source_memes import ReadingSettings
 from davy.shell.app import run
 
-DEMO = Path(davy.__file__).parent / "serve" / "demo" / "images"
+DEMO = Path(davy.__file__).parent / "demo" / "data" / "images"
 
 
 def lines_of(text):

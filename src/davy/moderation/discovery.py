@@ -1,6 +1,6 @@
 """The description of Perspective's shape that Google's client libraries read: an address in, the document out.
 
-Written from the public reference; `tests/serve/test_other_clients.py` builds Google's own client from it.
+Written from the public reference; `tests/moderation/test_other_clients.py` builds Google's own client from it.
 """
 
 from __future__ import annotations
