@@ -13,8 +13,8 @@ from davy.core.errors import UserError
 from davy.detectors import store as detectors
 from davy.detectors.registered import register_detector
 from davy.scoring.scorers import load_scorer
-from davy.server.cli.database import Database, Json
 from davy.shell import console
+from davy.shell.options import Database, Json
 from davy.store import events, open_store
 
 if TYPE_CHECKING:

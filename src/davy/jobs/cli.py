@@ -8,8 +8,8 @@ import typer
 
 from davy.jobs import store as jobs
 from davy.jobs.arguments import parse_arguments
-from davy.server.cli.database import Database, Json
 from davy.shell import console
+from davy.shell.options import Database, Json
 from davy.store import events, open_store
 
 if TYPE_CHECKING:

@@ -1,6 +1,6 @@
 """Which names of another service's scores our questions stand behind: a YAML file in, an `AttributeMap` out.
 
-`davy/moderation/attributes/perspective.yaml` is the shipped one for Perspective, `moderation.yaml` for OpenAI's categories.
+`attributes/perspective.yaml` is the shipped one for Perspective, `attributes/moderation.yaml` for OpenAI's categories.
 A score is the probability of a question's yes, or of one label times those of the answers that lead to it. With
 `given`, the label is multiplied with the likeliest yes among these questions instead. Where the detector was not asked
 the question in a text's language, there is no score: nothing is guessed.

@@ -21,3 +21,9 @@ ClusterAddress = Annotated[
 ClusterWorkers = Annotated[
     int | None, Option("How many cores of the cluster work; all of them when not given.", "--workers", metavar="N")
 ]
+
+Database = Annotated[
+    str | None,
+    typer.Option("--database", help="Database URL.", envvar="DAVY_DATABASE", show_default="sqlite:///davy.sqlite"),
+]
+Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]

@@ -12,8 +12,8 @@ from davy.annotation.exchange.exchange import ExportRequest, ImportRequest, expo
 from davy.annotation.exchange.exchange import export_project as write
 from davy.annotation.project.images import add_missing, pictures_in_folder
 from davy.core.errors import UserError
-from davy.server.cli.database import Database, Json
 from davy.shell import console
+from davy.shell.options import Database, Json
 from davy.store import events, open_store
 
 Project = Annotated[str, typer.Argument(metavar="PROJECT", help="The project's id.")]

@@ -14,8 +14,8 @@ from davy.annotation.settling import audit as auditing
 from davy.annotation.settling.annotator_pools import pools_of
 from davy.core.errors import UserError
 from davy.files import tables
-from davy.server.cli.database import Database, Json
 from davy.shell import console
+from davy.shell.options import Database, Json
 from davy.store import events, open_store
 
 Project = Annotated[str, typer.Argument(metavar="PROJECT", help="The project's id.")]

@@ -10,8 +10,8 @@ import typer
 
 from davy.challenges.cli.challenge import Name, TaskName, score_now
 from davy.core.errors import UserError
-from davy.server.cli.database import Database
 from davy.shell import console
+from davy.shell.options import Database
 from davy.store import events, open_store
 
 

@@ -12,8 +12,8 @@ import typer
 from davy.challenges.store import challenges, submissions, teams
 from davy.core.errors import UserError
 from davy.people.store import users
-from davy.server.cli.database import Database, Json
 from davy.shell import console
+from davy.shell.options import Database, Json
 from davy.store import default_url, events, open_store
 from davy.store.columns import now
 

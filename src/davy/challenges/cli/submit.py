@@ -15,8 +15,8 @@ import typer
 
 from davy.challenges.cli.challenge import Name, Phase, TaskName, choose_board, score_now
 from davy.core.errors import UserError
-from davy.server.cli.database import Database, Json
 from davy.shell import console
+from davy.shell.options import Database, Json
 
 
 def submit(

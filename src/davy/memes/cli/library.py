@@ -10,8 +10,8 @@ import typer
 from davy.annotation.project.images import Credit
 from davy.memes import fill_image_library as actions
 from davy.memes.store.image_library import LibraryImage
-from davy.server.cli.database import Database, Json
 from davy.shell import console
+from davy.shell.options import Database, Json
 from davy.store import events, open_store
 
 app = typer.Typer(no_args_is_help=True, help="Licensed pictures to build memes from: add, list, search.")

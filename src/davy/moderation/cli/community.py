@@ -8,9 +8,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from davy.core.errors import UserError
-from davy.server.cli.database import Database, Json
 from davy.shell import console
-from davy.shell.options import GoldColumns
+from davy.shell.options import Database, GoldColumns, Json
 from davy.store import events, open_store
 
 if TYPE_CHECKING:

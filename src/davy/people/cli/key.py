@@ -8,8 +8,8 @@ import typer
 
 from davy.core.errors import UserError
 from davy.people.store import keys, users
-from davy.server.cli.database import Database, Json
 from davy.shell import console
+from davy.shell.options import Database, Json
 from davy.store import Connection, events, open_store
 
 PROGRAMS = "programs"

@@ -12,8 +12,8 @@ from davy.jobs.job_files import files_folder
 from davy.people.retention import apply_rule, preview
 from davy.people.store import retention as rules
 from davy.people.store.retention import RetentionRule
-from davy.server.cli.database import Database, Json
 from davy.shell import console
+from davy.shell.options import Database, Json
 from davy.store import Store, default_url, events, open_store
 
 

@@ -11,11 +11,11 @@ import typer
 from davy.annotation.project.store import withdrawals
 from davy.core.errors import UserError
 from davy.files.atomic import write_json
-from davy.people.invitation_link import BaseUrl, invitation_link, invitation_time, note_address
+from davy.people.cli.invitation_link import BaseUrl, invitation_link, invitation_time, note_address
 from davy.people.passwords import hash_password
 from davy.people.store import invitations, personal_data, users
-from davy.server.cli.database import Database, Json
 from davy.shell import console
+from davy.shell.options import Database, Json
 from davy.store import events, open_store
 
 app = typer.Typer(

@@ -11,9 +11,8 @@ from davy.corpus.post_source import PostSource
 from davy.evaluation import compare_systems as comparing
 from davy.measure.intervals import Bootstrap
 from davy.reviews import inspect as action
-from davy.server.cli.database import Database, Json
 from davy.shell import console
-from davy.shell.options import Corpus, GoldColumns
+from davy.shell.options import Corpus, Database, GoldColumns, Json
 
 app = typer.Typer(
     no_args_is_help=True,

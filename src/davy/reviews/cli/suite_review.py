@@ -13,8 +13,8 @@ from davy.files import tables
 from davy.measure.intervals import Bootstrap
 from davy.measure.verbal_scales import verbal_labels
 from davy.reviews import suite_validation, validation
-from davy.server.cli.database import Database
 from davy.shell import console
+from davy.shell.options import Database
 from davy.store import events, open_store
 from davy.testing.suite_source import load_suite
 

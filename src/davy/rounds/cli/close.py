@@ -13,8 +13,8 @@ from davy.jobs.job_files import files_folder
 from davy.rounds.choice import choice_table
 from davy.rounds.close_round import ClosedRound, close_project_round, has_encoders, round_story
 from davy.rounds.store import rounds
-from davy.server.cli.database import Database, Json
 from davy.shell import console
+from davy.shell.options import Database, Json
 from davy.shell.verb_command import Run, verb_command
 from davy.store import default_url, events, open_store
 

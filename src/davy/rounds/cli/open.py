@@ -13,8 +13,8 @@ from davy.core.errors import UserError
 from davy.rounds.open_round import find_target
 from davy.rounds.open_round import open_round as open_in
 from davy.rounds.round import EntryRules
-from davy.server.cli.database import Database, Json
 from davy.shell import console
+from davy.shell.options import Database, Json
 from davy.store import events, open_store
 
 

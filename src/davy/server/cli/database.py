@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from davy.shell import console
+from davy.shell.options import Database, Json
 from davy.store import default_url, open_store
 from davy.store.backup import row_counts, write_backup
 from davy.store.backup_file import BackupFile
@@ -24,12 +25,6 @@ app = typer.Typer(
     help="Create, look at, upgrade, back up and restore the database.\n\n"
     "It is a SQLite file (sqlite:///davy.sqlite) or PostgreSQL (postgresql://user:password@host/name).",
 )
-
-Database = Annotated[
-    str | None,
-    typer.Option("--database", help="Database URL.", envvar="DAVY_DATABASE", show_default="sqlite:///davy.sqlite"),
-]
-Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 
 
 @app.command()

@@ -7,9 +7,9 @@ from typing import Annotated
 
 import typer
 
-from davy.server.cli.database import Database
 from davy.server.processes import set_up_logging
 from davy.server.processes import work as run
+from davy.shell.options import Database
 
 
 def work(

@@ -10,10 +10,10 @@ from davy.annotation.project.cli.project import Name
 from davy.annotation.project.roster import Joined
 from davy.annotation.project.roster import invite as invite_to
 from davy.annotation.project.store import members, projects
-from davy.people.invitation_link import BaseUrl, invitation_link, invitation_time, note_address
+from davy.people.cli.invitation_link import BaseUrl, invitation_link, invitation_time, note_address
 from davy.people.store import invitations, users
-from davy.server.cli.database import Database, Json
 from davy.shell import console
+from davy.shell.options import Database, Json
 from davy.store import events, open_store
 
 

@@ -14,8 +14,8 @@ from davy.annotation.project.project_file import phase_plan
 from davy.annotation.project.project_scheme import scheme_of
 from davy.annotation.project.store import phases, projects
 from davy.core.errors import UserError
-from davy.server.cli.database import Database
 from davy.shell import console
+from davy.shell.options import Database
 from davy.store import events, open_store
 
 PhaseName = Annotated[str, typer.Argument(metavar="PHASE", help="The phase's name.")]

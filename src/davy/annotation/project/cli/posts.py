@@ -9,8 +9,8 @@ import typer
 
 from davy.annotation.project.cli.project import Name
 from davy.annotation.project.store import posts, projects
-from davy.server.cli.database import Database
 from davy.shell import console
+from davy.shell.options import Database
 from davy.store import events, open_store
 
 

@@ -14,10 +14,10 @@ from davy.annotation.project import project_creation as make
 from davy.annotation.project.store import members, phases, projects
 from davy.core.errors import UserError
 from davy.core.gold import name_gold
-from davy.people.invitation_link import BaseUrl, invitation_link, note_address
+from davy.people.cli.invitation_link import BaseUrl, invitation_link, note_address
 from davy.people.store import users
-from davy.server.cli.database import Database, Json
 from davy.shell import console
+from davy.shell.options import Database, Json
 from davy.store import events, open_store
 
 if TYPE_CHECKING:
