@@ -30,6 +30,7 @@ from dataclasses import dataclass
 from functools import cache
 from multiprocessing.connection import Connection
 from pathlib import Path
+from pkgutil import resolve_name
 from typing import Any
 
 MEMORY = 1.5e9
@@ -90,7 +91,7 @@ def _archive() -> list[bytes]:
 
 
 def _spreadsheet() -> list[bytes]:
-    return [(Path(__file__).parents[1] / "tests" / "library" / "posts.xlsx").read_bytes()]
+    return [(Path(__file__).parents[1] / "tests" / "scoring" / "posts.xlsx").read_bytes()]
 
 
 def _zip() -> list[bytes]:
@@ -134,6 +135,8 @@ def _shipped(pattern: str) -> list[bytes]:
     import davy
 
     paths = sorted(Path(davy.__file__).parent.glob(pattern), key=lambda path: path.stat().st_size)
+    if not paths:
+        raise FileNotFoundError(f"nothing ships as {pattern}")
     return [path.read_bytes() for path in paths[:6]]
 
 
@@ -215,13 +218,9 @@ def _layout(path: Path) -> Any:
     return render_svg(layout, lambda _: picture)
 
 
-def _by(module: str, function: str) -> Callable[[Path], Any]:
-    def read(path: Path) -> Any:
-        from importlib import import_module
-
-        return getattr(import_module(module), function)(str(path))
-
-    return read
+def _yaml(folder: str, reader: str) -> FileReader:
+    """Return the reader of the YAML files that ship in a folder; `reader` is written "module:function"."""
+    return FileReader("f.yaml", lambda: _shipped(f"{folder}/*.yaml"), lambda path: resolve_name(reader)(str(path)))
 
 
 def _manifest(path: Path) -> Any:
@@ -253,7 +252,6 @@ def _load(folder: Path, manifest: bytes, weights: bytes) -> Any:
         return load(str(copy)).score(pl.DataFrame({"text": ["good day", "bad tea"]}))
 
 
-PLANS = "davy.annotation.project.project_file"
 READERS: dict[str, FileReader] = {
     "csv": FileReader("f.csv", _csv, _table),
     "tsv": FileReader("f.tsv", lambda: [it.replace(b",", b"\t") for it in _csv()], _table),
@@ -270,13 +268,13 @@ READERS: dict[str, FileReader] = {
     "archive": FileReader("f.jsonl.zst", lambda: _zst(_archive()), _collected),
     "image": FileReader("f.png", _images, _picture),
     "layout": FileReader("f.json", _layouts, _layout),
-    "scheme": FileReader("f.yaml", lambda: _shipped("schemes/*.yaml"), _by("davy.schemes.read", "read")),
-    "project": FileReader("f.yaml", lambda: _shipped("annotate/presets/*.yaml"), _by(PLANS, "read_plan")),
-    "suite": FileReader("f.yaml", lambda: _shipped("testing/suites/*.yaml"), _by("davy.testing.suites.suite_file", "load")),
-    "recipe": FileReader("f.yaml", lambda: _shipped("corpus/clean/recipes/*.yaml"), _by("davy.corpus.clean.recipe", "load")),
-    "sampling": FileReader("f.yaml", lambda: _shipped("corpus/sample/plans/*.yaml"), _by("davy.corpus.sample.plan", "load")),
-    "splitting": FileReader("f.yaml", lambda: _shipped("corpus/split/plans/*.yaml"), _by("davy.corpus.split.plan", "load")),
-    "config": FileReader("f.yaml", lambda: _shipped("training/configs/*.yaml"), _by("davy.training.config", "load_config")),
+    "scheme": _yaml("schemes", "davy.schemes.read:read"),
+    "project": _yaml("annotation/project/presets", "davy.annotation.project.project_file:read_plan"),
+    "suite": _yaml("testing/suites", "davy.testing.suites.suite_file:load"),
+    "recipe": _yaml("corpus/clean/recipes", "davy.corpus.clean.recipe:load"),
+    "sampling": _yaml("corpus/sample/plans", "davy.corpus.sample.plan:load"),
+    "splitting": _yaml("corpus/split/plans", "davy.corpus.split.plan:load"),
+    "config": _yaml("training/configs", "davy.training.config:load_config"),
     "manifest": FileReader("f.json", lambda: [_model()[1]], _manifest),
     "weights": FileReader("f.npz", lambda: [_model()[2]], _weights),
 }  # fmt: skip

@@ -16,7 +16,11 @@ from davy.web.report_translation import translate_report
 from davy.web.translations import translations_of
 
 ROOT = Path(str(resources.files("davy")))
-SOURCES = [*sorted((ROOT / "check/report").glob("*.py")), ROOT / "evaluation/page.py", ROOT / "evaluation/results.py"]
+SOURCES = [
+    *sorted((ROOT / "testing/report").glob("*.py")),
+    ROOT / "evaluation/page.py",
+    ROOT / "evaluation/results.py",
+]
 SAME = {"F1", "macro-F1", "AUROC", "Brier", "ECE", "p"}
 """Heads that are the same in both languages."""
 
