@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from importlib import resources
 from pathlib import Path
 
 import pytest
@@ -13,6 +12,7 @@ from davy.annotation.project import phase_gates, project_file
 from davy.annotation.project.phase_kind import PHASE_KINDS, PhaseKind
 from davy.annotation.project.store import phases
 from davy.web import i18n
+from davy.web.render import environment
 from work_project import make_bench
 
 SOURCE = Path(davy.__file__).parent
@@ -22,7 +22,7 @@ SOURCE = Path(davy.__file__).parent
 def test_every_kind_has_a_closing_rule_a_page_and_words(name):
     kind = PHASE_KINDS[name]
     assert kind.closes_by in phase_gates.CLOSING_RULES
-    assert resources.files("davy.web").joinpath(f"templates/{kind.page}.html").is_file()
+    assert f"{kind.page}.html" in environment().list_templates()
     for lang in i18n.LANGUAGES:
         assert i18n.Translator(lang).has(f"project.kind.{name}")
 

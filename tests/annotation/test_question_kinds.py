@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from importlib import resources
 from pathlib import Path
 
 import pytest
@@ -14,9 +13,10 @@ from davy.annotation.settling import rules
 from davy.core import Label, Question
 from davy.core.question_kind import DEFAULT_KIND, QUESTION_KINDS, kind_called
 from davy.web import i18n
+from davy.web.render import environment
 
 SOURCE = Path(davy.__file__).parent
-SURVEYS = {"annotation/care/survey.py", "survey.html"}
+SURVEYS = {"annotation/care/survey.py", "annotation/care/pages/templates/survey.html"}
 """A survey's questions have kinds of their own, one of which is a scale too."""
 
 
@@ -26,7 +26,7 @@ def test_every_kind_has_a_rule_columns_a_widget_and_words(name):
     assert name in rules.SETTLED_BY
     assert len(column_types(Question("q", (Label("a"), Label("b")), kind=name))) == 2
     assert kind.summary
-    assert resources.files("davy.web").joinpath(f"templates/parts/answer_{kind.widget}.html").is_file()
+    assert f"parts/answer_{kind.widget}.html" in environment().list_templates()
     for lang in i18n.LANGUAGES:
         words = i18n.Translator(lang)
         assert words.has(f"scheme.kind.{name}")

@@ -6,8 +6,6 @@ import ast
 import re
 import string
 from datetime import UTC, datetime
-from importlib import resources
-from pathlib import Path
 
 import pytest
 
@@ -19,13 +17,14 @@ from davy.rounds.choice import choice_table
 from davy.store import events
 from davy.store.events import AuditEvent
 from davy.web.audit_translation import audit_rows
+from davy.web.feature_files import PACKAGE, template_folders
 from davy.web.i18n import LANGUAGES, Translator, catalogue, choose_language
+from davy.web.render import environment
 from davy.web.translations import shipped_titles, translated_title, translations_of
 from two_projects import fill, fill_rooms
 from web_site import post
 
-SERVE = Path(str(resources.files("davy.web")))
-TEMPLATES = sorted((SERVE / "templates").rglob("*.html"))
+TEMPLATES = sorted(path for folder in template_folders() for path in folder.rglob("*.html"))
 DYNAMIC = (
     "place.", "role.", "scope.", "note.", "error.", "jobs.state.", "home.lead.", "home.about.", "invitation.over.",
     "posts.kind.", "keys.revoked", "keys.expired", "scheme.problem.", "scheme.kind.", "label.request.",
@@ -68,6 +67,11 @@ def test_both_catalogues_have_the_same_keys_and_placeholders():
         assert all(it.strip() for it in (sentence, german[key])), key
 
 
+def test_no_two_features_have_a_template_of_one_name():
+    names = [path.relative_to(folder).as_posix() for folder in template_folders() for path in folder.rglob("*.html")]
+    assert sorted(names) == environment().list_templates()
+
+
 def test_no_sentence_holds_html():
     for lang in LANGUAGES:
         for key, sentence in catalogue(lang).items():
@@ -75,9 +79,9 @@ def test_no_sentence_holds_html():
 
 
 def test_every_key_in_code_and_templates_is_in_the_catalogue_and_none_is_left_over():
-    sources = [path.read_text() for path in (*TEMPLATES, *SERVE.rglob("*.py"))]
-    used = set(re.findall(r"""\bt\(\s*["']([a-z_.0-9]+)["']""", "\n".join(sources)))
-    used |= set(re.findall(r"""words\(\s*["']([a-z_.0-9]+)["']""", "\n".join(sources)))
+    sources = [path.read_text() for path in (*TEMPLATES, *PACKAGE.rglob("*.py"))]
+    used = set(re.findall(r"""\bt\(\s*["']([a-z_0-9]+\.[a-z_.0-9]+)["']""", "\n".join(sources)))
+    used |= set(re.findall(r"""words\(\s*["']([a-z_0-9]+\.[a-z_.0-9]+)["']""", "\n".join(sources)))
     used |= {f"error.{key}" for key in re.findall(r'LocalizedError\(\s*"(\w+)"', "\n".join(sources))}
     known = set(catalogue("en"))
     plural = {key.rpartition(".")[0] for key in known if key.endswith((".one", ".other"))}
@@ -164,19 +168,21 @@ def test_numbers_times_and_plurals_follow_the_language():
 
 
 SHELL_MODULES = (
-    "files/arrays.py", "files/atomic.py", "files/json_stream.py", "files/input_paths.py", "files/run_folder.py",
-    "engines/shards.py", "files/tables.py", "files/yaml_objects.py", "web/settings.py", "server/start.py",
-    "store/backup.py", "store/backup_file.py", "store/connection.py", "store/restore.py", "store/sqlite_copy.py",
-    "store/url.py", "jobs/arguments.py", "jobs/job_files.py", "jobs/kinds.py", "memes/benchmark.py",
-    "memes/source_memes.py",
-    "moderation/pages/api.py", "moderation/pages/moderations.py", "web/error_shapes.py", "moderation/pages/comments.py",
+    "engines/shards.py", "files/arrays.py", "files/atomic.py", "files/input_paths.py", "files/json_stream.py",
+    "files/run_folder.py", "files/tables.py", "files/yaml_objects.py", "jobs/arguments.py", "jobs/job_files.py",
+    "jobs/kinds.py", "memes/benchmark.py", "memes/fill_image_library.py", "memes/meme_data.py", "memes/meme_reading.py",
+    "memes/meme_train.py", "memes/render_memes.py", "memes/reproduce.py", "memes/source_memes.py",
+    "moderation/pages/api.py", "moderation/pages/comments.py", "moderation/pages/moderations.py", "rounds/replay.py",
+    "server/start.py", "store/backup.py", "store/backup_file.py", "store/connection.py", "store/restore.py",
+    "store/sqlite_copy.py", "store/url.py", "testing/suites/suite_file.py", "web/error_shapes.py", "web/settings.py",
 )  # fmt: skip
-"""What these refuse is told in a shell, or to a program."""
+"""What these refuse is told in a shell, or to a program; so is what a feature's `cli` refuses."""
 PAGE_ROOMS = (
-    "annotate", "core", "files", "image", "jobs", "memes", "rounds", "schemes", "serve", "store", "suites",
-    "challenges/submission_file.py", "testing/run.py", "challenges/run_challenge.py", "challenges/challenge_kit.py",
-    "moderation/communities.py", "detectors/registered.py", "annotation/exchange/exchange.py", "files/file_safety.py",
-    "rounds/open_round.py", "rounds/attack.py", "rounds/close_round.py", "training/train.py", "moderation/webhooks.py",
+    "annotation", "challenges/challenge_kit.py", "challenges/run_challenge.py", "challenges/store",
+    "challenges/submission_file.py", "core", "detectors/registered.py", "detectors/store.py", "files", "image", "jobs",
+    "memes", "moderation/communities.py", "moderation/pages", "moderation/store", "moderation/webhooks.py", "people",
+    "rounds", "runs", "scheme_editor", "schemes", "scoring/queue", "server", "store", "testing/run.py",
+    "testing/suites", "training/train.py", "web",
 )  # fmt: skip
 """Where sentences come from that pages show, by folder or file of the package."""
 
@@ -187,11 +193,11 @@ SCHEME_READERS = ("schemes/read.py", "schemes/rules.py", "schemes/scheme_fields.
 
 def refused_sentences() -> dict[str, str]:
     """Every sentence that a page may have to show, with `{}` for its values, and the file that says it."""
-    root = SERVE.parent
     found = {}
-    for path in sorted(root.rglob("*.py")):
-        name = path.relative_to(root).as_posix()
-        if not name.startswith(tuple(f"{it}/" if "." not in it else it for it in PAGE_ROOMS)) or name in SHELL_MODULES:
+    for path in sorted(PACKAGE.rglob("*.py")):
+        name = path.relative_to(PACKAGE).as_posix()
+        of_pages = name.startswith(tuple(f"{it}/" if "." not in it else it for it in PAGE_ROOMS))
+        if not of_pages or name in SHELL_MODULES or "cli" in (path.stem, path.parent.name):
             continue
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
             called = isinstance(node, ast.Call) and getattr(node.func, "id", getattr(node.func, "attr", ""))
@@ -220,9 +226,13 @@ def test_every_error_that_a_page_may_show_is_there_in_german():
     assert not missing, missing
 
 
+def test_every_folder_and_file_that_is_named_here_exists():
+    assert [it for it in (*SHELL_MODULES, *PAGE_ROOMS, *SCHEME_READERS) if not (PACKAGE / it).exists()] == []
+
+
 def test_no_german_error_is_left_over_or_has_more_values_than_the_english_one():
     said = set()
-    for path in SERVE.parent.rglob("*.py"):
+    for path in PACKAGE.rglob("*.py"):
         nodes = ast.walk(ast.parse(path.read_text(encoding="utf-8")))
         said |= {(written(node) or "").strip() for node in nodes if isinstance(node, ast.expr)}
     for english, german in translations_of("errors", "de").items():
@@ -259,7 +269,7 @@ def test_what_the_audit_records_is_there_in_german(site):
     fill_rooms(site)
     german = translations_of("events", "de")
     recorded = set()
-    for path in SERVE.parent.rglob("*.py"):
+    for path in PACKAGE.rglob("*.py"):
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
             if isinstance(node, ast.Call) and ast.unparse(node.func) in ("events.record", "_record"):
                 recorded |= {

@@ -14,7 +14,7 @@ from typing import Any
 from urllib.parse import quote
 
 from itsdangerous import BadSignature, URLSafeTimedSerializer
-from jinja2 import Environment, PackageLoader, StrictUndefined, select_autoescape
+from jinja2 import Environment, FileSystemLoader, StrictUndefined, select_autoescape
 from markupsafe import Markup
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, RedirectResponse, Response
@@ -26,13 +26,14 @@ from davy.people.store.users import User
 from davy.people.work_choices import choices_of
 from davy.version import __version__
 from davy.web import cookies, csrf
+from davy.web.feature_files import template_folders
 from davy.web.i18n import LANGUAGES, Translator, choose_language
 
 
 def environment() -> Environment:
     """Return the templates: an undefined name is an error, everything is escaped."""
     templates = Environment(
-        loader=PackageLoader("davy.web"),
+        loader=FileSystemLoader(template_folders()),
         autoescape=select_autoescape(default=True, default_for_string=True),
         undefined=StrictUndefined,
         trim_blocks=True,

@@ -53,7 +53,7 @@ class PhaseKind:
     spare_posts: bool = False
     """While it waits, a further set of a phase with a gate may take posts from it."""
     page: str = "phase"
-    """The page that serves it: a template of this name, and a row in `serve.pages.phase.PAGES` where it shows more."""
+    """The page that serves it: a template of this name, and a row in `pages.phase.PAGES` where it shows more."""
     progress_by: str = "posts"
     """Whether its page counts `posts` or `people` first."""
     grows: bool = False
