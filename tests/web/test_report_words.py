@@ -51,8 +51,8 @@ def test_every_heading_sentence_and_head_of_a_check_and_an_evaluation_is_there_i
 def test_no_german_sentence_of_reports_is_left_over():
     said = "\n".join(
         written(node)
-        for room in ("check", "compare", "report", "measure", "suites", "core", "rounds")
-        for path in (ROOT / room).rglob("*.py")
+        for folder in ("testing", "evaluation", "report", "measure", "core", "rounds", "corpus")
+        for path in (ROOT / folder).rglob("*.py")
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
         if isinstance(node, ast.expr)
     )
