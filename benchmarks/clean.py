@@ -250,7 +250,7 @@ def words(rows: int, lines: list[str]) -> dict[str, float]:
     import pandas as pd
     import polars as pl
 
-    from davy.corpus.sample.words import contains_words
+    from davy.corpus.sample.run import contains_words
     from davy.text.column_match import ColumnMatcher
     from davy.text.lexicons import Lexicon
 

@@ -7,8 +7,7 @@ import pytest
 
 from davy.core.errors import UserError
 from davy.corpus.clean import recipe as recipes
-from davy.corpus.clean.funnel import Funnel, FunnelRow
-from davy.corpus.clean.run import clean
+from davy.corpus.clean.run import Funnel, FunnelRow, clean
 from davy.files.yaml_objects import shipped_names
 
 MIXED = """

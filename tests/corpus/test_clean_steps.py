@@ -6,8 +6,7 @@ import polars as pl
 import pytest
 
 from davy.corpus.clean import changes, drops
-from davy.corpus.clean.recipe import from_list
-from davy.corpus.clean.steps import STEPS
+from davy.corpus.clean.recipe import STEPS, from_list
 from davy.corpus.clean.worker import run_step
 from davy.text import post_entities
 from davy.text.normalise import tidy

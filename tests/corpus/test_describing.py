@@ -14,9 +14,8 @@ from davy.core.errors import UserError
 from davy.corpus.describe import counts, documents, word_counts
 from davy.corpus.describe.cloud import cloud
 from davy.corpus.describe.describe import describe
-from davy.corpus.describe.npmi import npmi, pmi
 from davy.corpus.describe.page import clouds, label_table, page
-from davy.corpus.describe.topic_words import binomial_tail, topic_words
+from davy.corpus.describe.word_counts import binomial_tail, npmi, pmi, topic_words
 
 # Eight posts, worked out by hand: "butter" is in 4, "brot" in 3, both in 2; four are in class A.
 TEXTS = [

@@ -12,7 +12,7 @@ from websockets.sync.server import serve
 
 from davy.core.errors import UserError
 from davy.corpus.collect import gather
-from davy.corpus.collect.live import bluesky, mastodon, reddit, x
+from davy.corpus.collect.live import connectors
 from davy.corpus.collect.live.listener import Listener, ListenLimits
 from davy.corpus.collect.live.web import WebClient
 from davy.corpus.collect.records import AccountHasher
@@ -117,10 +117,10 @@ def test_jetstream_goes_on_from_its_cursor_after_a_break_and_keeps_each_post_onc
     slept = []
     with jetstream([first, second]) as (url, asked):
         rule = FilterRule.of("tea")
-        heard = listened(bluesky.Jetstream(url), archive, slept, rule=rule, limits=ListenLimits(posts=2))
+        heard = listened(connectors.Jetstream(url), archive, slept, rule=rule, limits=ListenLimits(posts=2))
     assert [record["text"] for record in kept(archive)] == ["tea", "more tea"]
     assert (heard.breaks, heard.repeated, heard.withdrawn) == (1, 1, 2)
-    assert asked[1]["cursor"] == str(9 * 10_000_000 - bluesky.OVERLAP)
+    assert asked[1]["cursor"] == str(9 * 10_000_000 - connectors.JETSTREAM_OVERLAP)
     assert slept
     assert (tmp_path / "b.jsonl.withdrawn").read_text().startswith("bluesky:")
     assert "ada" not in archive.read_text()
@@ -129,11 +129,11 @@ def test_jetstream_goes_on_from_its_cursor_after_a_break_and_keeps_each_post_onc
 def test_a_second_run_goes_on_where_the_first_stopped(tmp_path):
     archive = tmp_path / "b.jsonl"
     with jetstream([[commit(1), commit(2)]]) as (url, _):
-        listened(bluesky.Jetstream(url), archive, limits=ListenLimits(posts=2))
+        listened(connectors.Jetstream(url), archive, limits=ListenLimits(posts=2))
     with archive.open("a") as file:
         file.write('{"davy": {"id": "half a li')  # as a crash would leave it
     with jetstream([[commit(2), commit(3)]]) as (url, asked):
-        heard = listened(bluesky.Jetstream(url), archive, limits=ListenLimits(posts=1))
+        heard = listened(connectors.Jetstream(url), archive, limits=ListenLimits(posts=1))
     assert heard.resumed
     assert "cursor" in asked[0]
     assert len({record["id"] for record in kept(archive)}) == len(kept(archive)) == 3
@@ -142,7 +142,7 @@ def test_a_second_run_goes_on_where_the_first_stopped(tmp_path):
 def test_a_line_that_stays_broken_is_told_after_longer_and_longer_waits(tmp_path):
     slept = []
     with jetstream([]) as (url, _), pytest.raises(UserError, match="tried 4 times"):
-        listened(bluesky.Jetstream(url), tmp_path / "b.jsonl", slept, limits=ListenLimits(tries=4))
+        listened(connectors.Jetstream(url), tmp_path / "b.jsonl", slept, limits=ListenLimits(tries=4))
     assert slept == [1.0, 2.0, 4.0, 8.0]
 
 
@@ -164,7 +164,7 @@ def test_mastodon_fetches_what_was_missed_and_then_streams(tmp_path):
         "/api/v1/timelines/public": [ok([status(8), status(7)])],
     }
     with recorded(answers) as server:
-        heard = listened(mastodon.PublicStream(WebClient(server.url)), archive, limits=ListenLimits(posts=5))
+        heard = listened(connectors.PublicStream(WebClient(server.url)), archive, limits=ListenLimits(posts=5))
     assert [record["id"] for record in kept(archive)] == [f"mastodon:social.example/{n}" for n in (5, 6, 7, 8, 9)]
     assert ("/api/v1/timelines/public", {"min_id": "6", "limit": "40"}, None) in server.asked
     assert heard.withdrawn == 1
@@ -194,7 +194,7 @@ def test_the_filtered_stream_sets_its_rule_waits_as_told_and_catches_up_by_searc
     }
     slept = []
     with recorded(answers) as server:
-        source = x.FilteredStream(WebClient(server.url, "token"), "tea -filter:links")
+        source = connectors.FilteredStream(WebClient(server.url, "token"), "tea -filter:links")
         heard = listened(source, archive, slept, limits=ListenLimits(posts=3))
     bodies = [body for path, _, body in server.asked if path.endswith("/rules") and body]
     assert bodies == [{"delete": {"ids": ["4"]}}, {"add": [{"value": "tea -has:links", "tag": "davy"}]}]
@@ -217,9 +217,9 @@ def test_user_posts_are_paged_and_the_next_run_asks_only_for_newer_ones(tmp_path
     }
     slept = []
     with recorded(answers) as server:
-        heard = listened(x.UserPosts(WebClient(server.url), ["ada"]), archive, slept)
+        heard = listened(connectors.UserPosts(WebClient(server.url), ["ada"]), archive, slept)
         assert (heard.kept, slept) == (3, [7.0])
-        listened(x.UserPosts(WebClient(server.url), ["ada"]), archive)
+        listened(connectors.UserPosts(WebClient(server.url), ["ada"]), archive)
     assert [record["id"] for record in kept(archive)] == ["x:12", "x:11", "x:9", "x:13"]
     assert server.asked[-1][1]["since_id"] == "12"
 
@@ -243,7 +243,7 @@ def test_reddit_is_asked_again_and_gives_what_is_newer(tmp_path):
     }
     slept = []
     with recorded(answers) as server:
-        source = reddit.NewPosts(WebClient(server.url), ["r/tea"], pause=10.0)
+        source = connectors.NewPosts(WebClient(server.url), ["r/tea"], pause=10.0)
         listened(source, archive, slept, limits=ListenLimits(posts=5))
     assert [record["id"][-2:] for record in kept(archive)] == ["b1", "b2", "b4", "b5", "b6"]
     assert slept == [10.0]
@@ -252,13 +252,13 @@ def test_reddit_is_asked_again_and_gives_what_is_newer(tmp_path):
 
 def test_a_refused_token_is_told_at_once(tmp_path):
     with recorded({"/r/tea/comments": [(401, {}, {})]}) as server, pytest.raises(UserError, match="refused the token"):
-        listened(reddit.NewPosts(WebClient(server.url), ["tea"]), tmp_path / "r.jsonl")
+        listened(connectors.NewPosts(WebClient(server.url), ["tea"]), tmp_path / "r.jsonl")
 
 
 def test_a_live_archive_is_read_by_davy_collect(tmp_path):
     archive = tmp_path / "b.jsonl"
     with jetstream([[commit(1, "tea"), commit(2, "coffee")]]) as (url, _):
-        listened(bluesky.Jetstream(url), archive, names=AccountHasher(b"k" * 32), limits=ListenLimits(posts=2))
+        listened(connectors.Jetstream(url), archive, names=AccountHasher(b"k" * 32), limits=ListenLimits(posts=2))
     everything = [Strategy("everything", "search")]
     done = gather.gather([archive], tmp_path / "o.parquet", everything, gather.GatherSettings("bluesky"))
     posts = pl.read_parquet(tmp_path / "o.parquet")
@@ -269,11 +269,11 @@ def test_a_live_archive_is_read_by_davy_collect(tmp_path):
 def test_an_archive_of_one_platform_is_not_mixed_with_another(tmp_path):
     archive = tmp_path / "b.jsonl"
     with jetstream([[commit(1)]]) as (url, _):
-        listened(bluesky.Jetstream(url), archive, limits=ListenLimits(posts=1))
+        listened(connectors.Jetstream(url), archive, limits=ListenLimits(posts=1))
     with pytest.raises(UserError, match="begun with bluesky"):
-        listened(reddit.NewPosts(WebClient("http://127.0.0.1:1"), ["tea"]), archive)
+        listened(connectors.NewPosts(WebClient("http://127.0.0.1:1"), ["tea"]), archive)
     with pytest.raises(UserError, match="jsonl"):
-        listened(bluesky.Jetstream("ws://127.0.0.1:1"), tmp_path / "b.csv")
+        listened(connectors.Jetstream("ws://127.0.0.1:1"), tmp_path / "b.csv")
 
 
 def test_what_a_server_says_in_another_way_is_passed_over_or_told(tmp_path):
@@ -284,12 +284,12 @@ def test_what_a_server_says_in_another_way_is_passed_over_or_told(tmp_path):
         "/r/tea/comments": [ok({"reason": "banned"})],
     }
     with recorded(answers) as server:
-        listened(mastodon.PublicStream(WebClient(server.url)), tmp_path / "m.jsonl", limits=ListenLimits(posts=1))
+        listened(connectors.PublicStream(WebClient(server.url)), tmp_path / "m.jsonl", limits=ListenLimits(posts=1))
         assert len(kept(tmp_path / "m.jsonl")) == 1
         with pytest.raises(UserError, match="no account 'ada'"):
-            listened(x.UserPosts(WebClient(server.url), ["ada"]), tmp_path / "x.jsonl")
+            listened(connectors.UserPosts(WebClient(server.url), ["ada"]), tmp_path / "x.jsonl")
         with pytest.raises(UserError, match="no listing"):
-            listened(reddit.NewPosts(WebClient(server.url), ["tea"]), tmp_path / "r.jsonl")
+            listened(connectors.NewPosts(WebClient(server.url), ["tea"]), tmp_path / "r.jsonl")
 
 
 def test_posts_of_x_are_fetched_by_their_ids_and_deleted_ones_are_missing(tmp_path):
@@ -297,6 +297,6 @@ def test_posts_of_x_are_fetched_by_their_ids_and_deleted_ones_are_missing(tmp_pa
     ids = [str(number) for number in range(1, 151)]
     answers = {"/2/tweets": [ok({"data": [tweet(1), tweet(2)]}), ok({"data": [tweet(101)]})]}
     with recorded(answers) as server:
-        listened(x.PostsById(WebClient(server.url), ids), archive)
+        listened(connectors.PostsById(WebClient(server.url), ids), archive)
     assert [record["id"] for record in kept(archive)] == ["x:1", "x:2", "x:101"]
     assert [asked[1]["ids"].count(",") + 1 for asked in server.asked] == [100, 50]

@@ -411,7 +411,7 @@ def test_a_bluesky_accounts_own_export_is_read(tmp_path):
 
 
 def test_a_bluesky_export_that_nests_too_deep_is_refused(tmp_path):
-    from davy.corpus.collect.platforms.car import read_car
+    from davy.corpus.collect.platforms.bluesky import read_car
 
     archive = car_file(tmp_path / "repo.car", "hello tea")
     deep = b"\x81" * 200_000 + b"\x01"

@@ -9,8 +9,7 @@ import pytest
 
 from davy.core.errors import UserError
 from davy.corpus.sample import plan as plans
-from davy.corpus.sample import words
-from davy.corpus.sample.run import sample
+from davy.corpus.sample.run import load_word_list, sample
 
 FILLER = [f"word{i}" for i in range(300)]
 
@@ -226,12 +225,12 @@ def test_the_edos_plan_is_the_papers_and_its_word_lists_can_be_read():
     assert sum(map(len, plan.pools["reddit"].categories.values())) == 24
     first, second = (plan.judges[judge] for judge in ("other toxicity", "sexism"))
     assert first.partition("#")[0] != second.partition("#")[0]
-    assert all(len(words.load(name)) > 30 for name in plan.lists)
+    assert all(len(load_word_list(name)) > 30 for name in plan.lists)
 
 
 def test_the_edos_plan_fills_its_quotas_from_an_archive_that_has_the_posts():
     chance = random.Random(8)
-    hurtful = [pattern.strip() for pattern in words.load("sexist-en").patterns[:20]]
+    hurtful = [pattern.strip() for pattern in load_word_list("sexist-en").patterns[:20]]
     boards = [members[0] for members in plans.load("edos").pools["reddit"].categories.values()]
     rows = []
     for i in range(3000):

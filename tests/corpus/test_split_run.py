@@ -9,8 +9,7 @@ import pytest
 
 from davy.core.errors import UserError
 from davy.corpus.split import plan as plans
-from davy.corpus.split.groups import Links, find_links, group_rows
-from davy.corpus.split.leakage import find_leaks, leaking_posts
+from davy.corpus.split.groups import Links, find_leaks, find_links, group_rows, leaking_posts
 from davy.corpus.split.plan import ASIDE, Composition, SplitPlan
 from davy.corpus.split.run import split
 from davy.files.yaml_objects import shipped_names

@@ -8,8 +8,7 @@ from sklearn import metrics as reference
 from davy import schemes
 from davy.core import UserError
 from davy.core.gold import gold_columns
-from davy.corpus.gold import settled_answers
-from davy.corpus.gold_columns import answer_columns
+from davy.corpus.gold import answer_columns, settled_answers
 from davy.evaluation.evaluate import evaluate
 from davy.evaluation.metrics import NO_ANSWER, confusion_with_gaps, macro_averages, macro_precision, macro_recall
 from davy.evaluation.page import page

@@ -6,7 +6,7 @@ import polars as pl
 import pytest
 
 from davy.core import Label, Question, UserError
-from davy.corpus.gold_columns import answer_columns, spell_gold, with_gold
+from davy.corpus.gold import answer_columns, spell_gold, with_gold
 from davy.shell.app import run
 
 MOODS = ["joy", "anger", "fear"]

@@ -1,25 +1,36 @@
-"""The settled answers that detectors are measured against.
+"""Settled answers in posts: which column answers which question, under which scheme, and which posts count.
 
-Posts with answer columns and a scheme in; for each question which posts count
-and what their answer is, out. The one thing to know: a child question is
-measured only on posts whose settled parent answer makes it apply, as the EDOS
-challenge does for its tasks B and C.
+Posts and what `--gold` says in; a scheme and a table of question → column out. Any label set is taken: if no scheme
+that ships has the labels, the detectors' questions are tried, and at last a question is made from the labels. A child
+question is measured only on posts whose settled parent answer makes it apply, as EDOS does for its tasks B and C.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from dataclasses import dataclass, replace
+from typing import Annotated
 
-from davy.core import answers
-from davy.core.answers import SEPARATOR, Answer, UnknownLabel, applies_mask, imply_no
+import polars as pl
+
+from davy import schemes
+from davy.core.answers import (
+    GOLD,
+    SEPARATOR,
+    Answer,
+    UnknownLabel,
+    applies_mask,
+    imply_no,
+    parse_cell,
+    parse_column,
+    split_cell,
+)
 from davy.core.errors import UserError
-from davy.core.gold import check_questions, suggest_gold
-from davy.core.scheme import Question, Scheme
-
-if TYPE_CHECKING:
-    import polars as pl
+from davy.core.gold import check_questions, gold_columns, suggest_gold
+from davy.core.options import Option
+from davy.core.question_kind import QUESTION_KINDS
+from davy.core.reporter import SILENT, Reporter
+from davy.core.scheme import NO, YES, Label, Question, Scheme, fold_spelling
 
 ROW = "davy.row"
 """Column with each post's row in its file, so that errors name it after rows were left out."""
@@ -63,7 +74,7 @@ def settled_answers(
     """
     asked = [scheme.question(name) for name in check_questions(questions, scheme)]
     parsed = {
-        question.name: parse_column(posts, question, columns[question.name], file)
+        question.name: parse_gold_column(posts, question, columns[question.name], file)
         for question in scheme.questions
         if question.name in columns
     }
@@ -92,12 +103,10 @@ def settled_answers(
     return kept
 
 
-def parse_column(posts: pl.DataFrame, question: Question, column: str, file: str) -> list[Answer]:
+def parse_gold_column(posts: pl.DataFrame, question: Question, column: str, file: str) -> list[Answer]:
     """Return each post's answer in the scheme's names; a label outside the scheme is an error with row and value."""
-    import polars as pl
-
     try:
-        return answers.parse_column(posts[column].cast(pl.String).to_list(), question)
+        return parse_column(posts[column].cast(pl.String).to_list(), question)
     except UnknownLabel as error:
         row = posts[ROW][error.row] if ROW in posts.columns else error.row + 1
         raise UserError(f"{file}: row {row}, column {column!r} has {error}") from None
@@ -119,3 +128,183 @@ def _of(question: Question, parsed: Mapping[str, list[Answer]], scheme: Scheme, 
     if empty:
         notes.append(f"{empty:,} posts left out: no settled answer")
     return Gold(question, rows, labels, "; ".join(notes))
+
+
+PLAIN = ("label", "labels", "gold", "class")
+"""Columns that hold settled answers where there is no `Q.gold` and nobody named another."""
+GivenGold = Annotated[
+    Sequence[str],
+    Option("The column with the settled answers to Q, where it is not Q.gold.", "--gold", metavar="[Q=]C"),
+]
+"""Columns of settled answers, `Q=COLUMN`."""
+MOST_LABELS = 200
+"""A column of more values than this holds no labels."""
+
+
+def answer_columns(
+    posts: pl.DataFrame,
+    given: Sequence[str] = (),
+    scheme: str | Scheme | None = None,
+    *,
+    asked: Sequence[str] = (),
+    among: Sequence[Question] = (),
+    file: str = "",
+    reporter: Reporter = SILENT,
+) -> tuple[Scheme, dict[str, str]]:
+    """Return the scheme of the posts' settled answers, and which column answers which question.
+
+    The columns are every `Q.gold`, those that `[Q=]COLUMN` entries name, else a plain `label`. `among` are the
+    questions of detectors, which know labels that no scheme that ships has; `asked` are those that count.
+    """
+    names = [name for name in posts.columns if name != ROW]
+    rules = schemes.load(scheme) if isinstance(scheme, str) else scheme
+    known = [q.name + GOLD for q in rules.questions] if rules else [n for n in names if n.endswith(GOLD)]
+    if not given and not any(name in names for name in known) and (plain := plain_column(posts)):
+        given = [plain]
+    if rules is not None:
+        return rules, _labels_only(rules, gold_columns(names, given, rules.questions, asked, file=file), reporter)
+    # Every entry gets its question's name: a column without one, the question that its labels fit.
+    entries = [entry if "=" in entry and entry not in names else f"{_called(posts, entry, asked, among)}={entry}"
+               if entry in names else entry for entry in given]  # fmt: skip
+    columns = gold_columns(names, [*known, *entries], (), file=file)
+    if not columns:
+        raise UserError(f"There is no column of settled answers; the columns are {', '.join(names)}. {_advice(posts)}")
+    found = {name: posts[column] for name, column in columns.items()}
+    chosen = _shipped(found, among) or _composed(found, among)
+    columns = _labels_only(chosen, columns, reporter)
+    _note(chosen, columns, reporter)
+    return chosen, columns
+
+
+def _labels_only(scheme: Scheme, columns: Mapping[str, str], reporter: Reporter) -> dict[str, str]:
+    """Return the columns of labels; others, such as marked words, are nothing to learn or to measure by."""
+    for name, kind in QUESTION_KINDS.items():
+        others = [column for column in columns if scheme.question(column).kind == name]
+        if others and not kind.of_labels:
+            use = " davy explain compares with them." if kind.marks_text else ""
+            reporter.note(f"Left out, {kind.answers}: {', '.join(others)}.{use}")
+    return {name: column for name, column in columns.items() if scheme.question(name).of_labels}
+
+
+def plain_column(posts: pl.DataFrame) -> str | None:
+    """Return the column that holds settled answers by its plain name, such as `label`."""
+    return next((name for name in PLAIN if name in posts.columns and posts[name].is_not_null().any()), None)
+
+
+def with_gold(posts: pl.DataFrame, columns: Mapping[str, str]) -> pl.DataFrame:
+    """Return the posts with a text column `Q.gold` for each question that has a column there."""
+    present = {name: column for name, column in columns.items() if column in posts.columns}
+    return posts.with_columns(pl.col(column).cast(pl.String).alias(name + GOLD) for name, column in present.items())
+
+
+def spell_gold(posts: pl.DataFrame, questions: Sequence[Question]) -> pl.DataFrame:
+    """Return the posts with `Q.gold` in the questions' own label names; what is no label stays as it is."""
+    for question in questions:
+        if question.name + GOLD not in posts.columns:
+            continue
+        cells = posts[question.name + GOLD].cast(pl.String)
+        table = {cell: _spelt(cell, question) for cell in cells.unique().drop_nulls()}
+        posts = posts.with_columns(
+            cells.replace_strict(table, default=None, return_dtype=pl.String).alias(question.name + GOLD)
+        )
+    return posts
+
+
+def _spelt(cell: str, question: Question) -> str | None:
+    try:
+        labels = parse_cell(cell, question, keep_unlisted=True)
+    except UnknownLabel:
+        return cell
+    return None if labels is None else "|".join(labels)
+
+
+def _called(posts: pl.DataFrame, column: str, asked: Sequence[str], among: Sequence[Question]) -> str:
+    """Return the question that a column answers: the one asked for, else the first that its labels fit."""
+    if len(asked) > 1:
+        raise UserError(f"--gold {column} could answer {' or '.join(asked)}. Say which: --gold {asked[0]}={column}")
+    name = column.removesuffix(GOLD)
+    roots = [q for scheme in ("hate", *schemes.names()) for q in schemes.load(scheme).questions]
+    tried = [*(q for q in among if q.name == name), *(q for q in (*among, *roots) if q.under is None)]
+    fitting = (q.name for q in tried if not q.open and _fits(q, posts[column]))
+    return next(iter(asked), "") or next(fitting, name)
+
+
+def _shipped(found: Mapping[str, pl.Series], among: Sequence[Question]) -> Scheme | None:
+    """Return the scheme that ships with the fewest questions that knows all answers, and the detectors' labels."""
+    fitting = []
+    for scheme in map(schemes.load, schemes.names()):
+        asked = {question.name: question for question in scheme.questions}
+        if all(name in asked and _fits(asked[name], cells, among) for name, cells in found.items()):
+            fitting.append(scheme)
+    return min(fitting, key=lambda scheme: (len(scheme.questions), scheme.name), default=None)
+
+
+def _composed(found: Mapping[str, pl.Series], among: Sequence[Question]) -> Scheme:
+    """Return a scheme of single questions: detectors', of schemes that ship, or made from the labels that occur."""
+    every = [*among, *(q for scheme in schemes.names() for q in schemes.load(scheme).questions)]
+    questions: list[Question] = []
+    for name, cells in found.items():
+        named = [q for q in every if q.name == name]
+        # One that knows some of the labels is meant: the reader then names the row with the label that is none.
+        known = [q for q in named if _fits(q, cells, among)] or [q for q in named if _knows_some(q, cells)]
+        questions.append(known[0] if known else _question_of_column(name, cells))
+    for place, question in enumerate(questions):
+        earlier = {q.name: q for q in questions[:place]}
+        if question.under and not set(question.under[1]) <= set(_labels_of(earlier.get(question.under[0]))):
+            questions[place] = replace(question, under=None)  # a child whose parent nobody answers is asked of all
+    return Scheme("yours", 1, tuple(questions))
+
+
+def _labels_of(question: Question | None) -> tuple[str, ...]:
+    return () if question is None else question.label_names
+
+
+def _fits(question: Question, cells: pl.Series, among: Sequence[Question] = ()) -> bool:
+    """Return whether a question knows all labels of a column, and those of detectors' questions of its name."""
+    spelt = [label for other in among if other.name == question.name for label in other.label_names]
+    try:
+        parse_column((*map(str, cells.unique().drop_nulls()), *spelt), question)
+    except UnknownLabel:
+        return False
+    return True
+
+
+def _knows_some(question: Question, cells: pl.Series) -> bool:
+    values = cells.drop_nulls().unique().head(MOST_LABELS)
+    return any(_fits(question, values[i : i + 1]) for i in range(len(values)))
+
+
+def _question_of_column(name: str, column: pl.Series) -> Question:
+    """Return a question with the labels that occur; of two labels, one that plainly says so is the yes."""
+    cells = column.cast(pl.String).drop_nulls().unique().to_list()
+    labels = sorted({label for cell in cells for label in split_cell(cell)})
+    if len(labels) < 2:
+        raise UserError(f"All answers to {name!r} are {labels[0] if labels else 'empty'!r}. Give posts of both kinds.")
+    if len(labels) > MOST_LABELS:
+        raise UserError(
+            f"Column {column.name!r} has {len(labels):,} different values, such as {labels[0]!r}, so it holds no "
+            "labels. Name the column that does: --gold QUESTION=COLUMN"
+        )
+    folded = set(map(fold_spelling, labels))
+    if folded <= {*YES, *NO} and folded & set(YES) and folded & set(NO):
+        return Question(name, (Label(f"not {name}"), Label(name)), positive=name)
+    many = any(len(split_cell(cell)) > 1 for cell in cells)
+    plain = [label for label in labels if fold_spelling(label) in (*YES, fold_spelling(name))]
+    positive = plain[0] if len(labels) == 2 and len(plain) == 1 else None
+    return Question(name, tuple(map(Label, labels)), kind="many" if many else "one", positive=positive)
+
+
+def _note(scheme: Scheme, columns: Mapping[str, str], reporter: Reporter) -> None:
+    for name, column in columns.items():
+        if column != name + GOLD:
+            labels = scheme.question(name).label_names
+            listed = ", ".join(labels[:6]) + (", …" if len(labels) > 6 else "")
+            reporter.note(f"Column {column!r} answers {name!r} ({listed}). Another question: --gold QUESTION={column}")
+    if scheme.name != "yours":
+        reporter.note(f"Scheme: {scheme.name} (guessed from the answers; choose with --scheme).")
+
+
+def _advice(posts: pl.DataFrame) -> str:
+    hints = (suggest_gold(posts, schemes.load(name).questions) for name in schemes.names())
+    usual = "Name it and its question: --gold hate=COLUMN, or read a public corpus with --corpus NAME"
+    return next(filter(None, hints), usual)

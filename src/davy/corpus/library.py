@@ -20,7 +20,7 @@ from davy.scoring.result_columns import FIGURE, text_columns
 
 if TYPE_CHECKING:
     from davy.core.scorer import Scorer
-    from davy.corpus.clean.funnel import Funnel
+    from davy.corpus.clean.run import Funnel
     from davy.corpus.describe.describe import CorpusStatistics
     from davy.corpus.sample.run import Judge
     from davy.measure.agreement_study import AgreementStudy

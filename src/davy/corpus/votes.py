@@ -12,7 +12,7 @@ import polars as pl
 from davy.core.answers import GOLD
 from davy.core.errors import UserError
 from davy.core.votes import VOTES, votes_cell, with_majority
-from davy.corpus.gold_columns import answer_columns
+from davy.corpus.gold import answer_columns
 from davy.corpus.post_source import Posts, PostSource, answer_roles, as_source, load_posts
 from davy.files import post_columns, tables
 from davy.files.file_table import translate_errors

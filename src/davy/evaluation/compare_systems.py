@@ -18,8 +18,7 @@ from davy.core.errors import UserError
 from davy.core.options import Option, Options
 from davy.core.reporter import SILENT, Reporter
 from davy.core.scheme import Scheme
-from davy.corpus.gold import ROW, settled_answers
-from davy.corpus.gold_columns import GivenGold, answer_columns
+from davy.corpus.gold import ROW, GivenGold, answer_columns, settled_answers
 from davy.corpus.post_source import PostSource, load_posts, select_split
 from davy.evaluation.board import rank_matrix
 from davy.evaluation.board_page import TaskComparison, comparison_page

@@ -20,8 +20,7 @@ from davy.core.options import Option, Options
 from davy.core.reporter import SILENT, Reporter
 from davy.core.scheme import Scheme
 from davy.core.scorer import Scorer, label_advice
-from davy.corpus.gold import ROW, settled_answers
-from davy.corpus.gold_columns import GivenGold, answer_columns
+from davy.corpus.gold import ROW, GivenGold, answer_columns, settled_answers
 from davy.corpus.post_source import GivenPosts, LoadedPosts, load_posts, select_split
 from davy.detectors.model_name import SCHEMED, ModelName
 from davy.detectors.training_text_index import calibrated_by_any, learnt_by_any, seen_by_any

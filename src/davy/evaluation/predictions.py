@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from davy.core.answers import Answer
 from davy.core.errors import UserError
 from davy.core.scheme import Question, Scheme
-from davy.corpus.gold import parse_column
+from davy.corpus.gold import parse_gold_column
 
 if TYPE_CHECKING:
     import polars as pl
@@ -110,7 +110,7 @@ def align_predictions(
 def _labels(scored: pl.DataFrame, question: Question, file: str) -> list[Answer]:
     """Return the labels a post; where a detector wrote `none` for a `many` question, it gave none of its labels."""
     column = f"{question.name}.label"
-    parsed = parse_column(scored, question, column, file)
+    parsed = parse_gold_column(scored, question, column, file)
     if not question.multilabel:
         return parsed
     has_cell = scored[column].is_not_null().to_list()

@@ -13,7 +13,7 @@ import numpy as np
 
 from davy.core.errors import UserError
 from davy.core.scheme import Question, Scheme
-from davy.corpus.gold import Gold, parse_column
+from davy.corpus.gold import Gold, parse_gold_column
 from davy.evaluation.prediction_matrix import NONE, PredictionMatrix, pack_predictions
 from davy.evaluation.predictions import Predictions, align_predictions, read_predictions
 from davy.evaluation.tasks import Task
@@ -160,7 +160,7 @@ def item_groups(posts: pl.DataFrame, matrix: PredictionMatrix, scheme: Scheme) -
     for question in scheme.questions:
         column = f"{question.name}.gold"
         if question.nominal and question.name != matrix.task.question and column in posts.columns:
-            answers = parse_column(posts, question, column, "The gold file")
+            answers = parse_gold_column(posts, question, column, "The gold file")
             labels = [(answers[row] or (None,))[0] for row in rows]
             if len({label for label in labels if label is not None}) > 1:
                 found[question.name] = labels

@@ -17,7 +17,7 @@ from davy.core.errors import UserError
 from davy.core.reporter import SILENT, Reporter
 from davy.core.scheme import Question
 from davy.core.scorer import Scorer
-from davy.corpus.gold_columns import answer_columns, with_gold
+from davy.corpus.gold import answer_columns, with_gold
 from davy.corpus.post_source import load_posts
 from davy.detectors.load import load
 from davy.image.picture_names import pictures_in

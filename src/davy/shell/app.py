@@ -29,10 +29,10 @@ COMMANDS: dict[str, tuple[str, str]] = {
         "Run background jobs until Ctrl+C: exports, imports, trainings, scoring, evaluations, checks.",
     ),
     "convert": (
-        "davy.corpus.cli.convert:convert",
+        "davy.corpus.cli:convert",
         "Convert a file of posts between CSV, TSV, JSONL and Parquet, without loss.",
     ),
-    "corpus": ("davy.corpus.cli.corpus:app", "Look at the public corpora that Davy reads by name."),
+    "corpus": ("davy.corpus.cli:app", "Look at the public corpora that Davy reads by name."),
     "agree": (
         "davy.evaluation.cli.agree:agree",
         "Measure how far people agree: κ (Cohen, Fleiss, Randolph), Krippendorff's α, Gwet's AC1, percent.",
@@ -88,7 +88,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
         "Clean posts by a recipe and print the funnel: how many came to each step, were dropped, changed and left.",
     ),
     "collect": (
-        "davy.corpus.collect.cli.collect:app",
+        "davy.corpus.collect.cli:app",
         "Collect posts from platform archives and live streams; withdraw posts that their authors deleted.",
     ),
     "describe": (

@@ -18,7 +18,7 @@ from davy.core.gold import targets
 from davy.core.options import Option, Options
 from davy.core.reporter import SILENT, Reporter
 from davy.core.scorer import Scorer, Scores
-from davy.corpus.gold_columns import GivenGold, answer_columns, spell_gold, with_gold
+from davy.corpus.gold import GivenGold, answer_columns, spell_gold, with_gold
 from davy.corpus.post_source import load_split
 from davy.detectors.calibrated import CalibratedScorer
 from davy.detectors.training_text_index import keep_learnt

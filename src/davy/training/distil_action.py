@@ -13,7 +13,7 @@ from typing import Annotated, Any
 from davy.core.gold import name_gold
 from davy.core.options import Option, Options
 from davy.core.reporter import SILENT, Reporter
-from davy.corpus.gold_columns import GivenGold
+from davy.corpus.gold import GivenGold
 from davy.corpus.post_source import Posts, PostSource, load_joined
 from davy.files.atomic import check_folder, make_folder
 from davy.files.data_hash import data_hash

@@ -12,7 +12,7 @@ from davy.core.errors import UserError
 from davy.core.gold import targets
 from davy.core.options import Option, Options
 from davy.core.scheme import Question
-from davy.corpus.gold_columns import GivenGold, answer_columns, plain_column, spell_gold, with_gold
+from davy.corpus.gold import GivenGold, answer_columns, plain_column, spell_gold, with_gold
 from davy.corpus.post_source import Posts, load_joined, load_split
 from davy.detectors import folder as folders
 from davy.scoring.scorers import load_scorer

@@ -12,7 +12,7 @@ from typing import Any
 from davy.core.errors import UserError, nearest
 from davy.core.scheme import Scheme
 from davy.core.votes import one_row_a_vote
-from davy.corpus.gold_columns import answer_columns, with_gold
+from davy.corpus.gold import answer_columns, with_gold
 from davy.corpus.votes import load_voted
 from davy.detectors.training_text_index import LearntTexts
 from davy.scoring.frames import to_posts

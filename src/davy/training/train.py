@@ -25,7 +25,7 @@ from davy.core.options import Option, Options
 from davy.core.reporter import SILENT, Reporter
 from davy.core.scheme import Question, Scheme
 from davy.core.votes import one_row_a_vote
-from davy.corpus.gold_columns import GivenGold, answer_columns, with_gold
+from davy.corpus.gold import GivenGold, answer_columns, with_gold
 from davy.corpus.post_source import Posts, PostSource, load_joined, select_split
 from davy.corpus.votes import load_voted
 from davy.files.atomic import check_folder, draft_of, make_folder, new_draft, publish_draft, write_text

@@ -18,10 +18,9 @@ from davy.core.errors import UserError
 from davy.core.options import Option, Options
 from davy.core.reporter import SILENT, Reporter
 from davy.corpus.clean import recipe as recipes
-from davy.corpus.clean.duplicate_steps import DropDuplicates, DropNearDuplicates
-from davy.corpus.clean.funnel import Funnel
+from davy.corpus.clean.drops import DropDuplicates, DropNearDuplicates
 from davy.corpus.clean.recipe import CleaningRecipe
-from davy.corpus.clean.run import CleaningResult
+from davy.corpus.clean.run import CleaningResult, Funnel
 from davy.corpus.clean.run import clean as run_recipe
 from davy.corpus.post_source import PostSource, as_source
 from davy.files import post_columns, tables

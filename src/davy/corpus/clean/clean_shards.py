@@ -21,10 +21,9 @@ from davy.core.errors import UserError
 from davy.core.reporter import SILENT, Reporter
 from davy.corpus.clean import recipe as recipes
 from davy.corpus.clean.clean import add_near_duplicates, refuse_empty, save_funnel
-from davy.corpus.clean.duplicate_steps import DropDuplicates, DuplicateStep
-from davy.corpus.clean.funnel import Funnel, FunnelRow
-from davy.corpus.clean.recipe import CleaningRecipe, from_list
-from davy.corpus.clean.steps import name_of
+from davy.corpus.clean.drops import DropDuplicates, DuplicateStep
+from davy.corpus.clean.recipe import CleaningRecipe, from_list, name_of
+from davy.corpus.clean.run import Funnel, FunnelRow
 from davy.corpus.clean.worker import run_step
 from davy.corpus.post_source import PostSource
 from davy.engines.shard_work import ShardWork, map_shards, open_work

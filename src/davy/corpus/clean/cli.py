@@ -10,7 +10,7 @@ from davy.core.options import Option
 from davy.corpus.clean import recipe as recipes
 from davy.corpus.clean.clean import clean_file
 from davy.corpus.clean.clean_shards import clean_shards
-from davy.corpus.clean.funnel import Funnel
+from davy.corpus.clean.run import Funnel
 from davy.engines.engine_choice import open_engine, uses_shards
 from davy.files.formats import STDIO
 from davy.files.input_paths import join_paths

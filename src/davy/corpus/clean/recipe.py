@@ -1,4 +1,7 @@
-"""Recipes by name or path: a YAML list of steps in, a `CleaningRecipe` out, every problem with its line."""
+"""Recipes by name or path: a YAML list of steps in, a `CleaningRecipe` out, every problem with its line.
+
+`STEPS` is the table of every step that a recipe can name.
+"""
 
 from __future__ import annotations
 
@@ -9,9 +12,41 @@ from dataclasses import dataclass
 from typing import Any
 
 from davy.core.errors import UserError
-from davy.corpus.clean.steps import STEPS, Step, name_of
+from davy.corpus.clean import changes, drops
 from davy.files import yaml_objects
 from davy.files.yaml_nodes import Problems, YamlList
+
+Step = changes.ChangeStep | drops.DropStep | drops.DuplicateStep
+
+STEPS: dict[str, type[Step]] = {
+    "unify-space": changes.UnifySpace,
+    "remove-controls": changes.RemoveControls,
+    "decode-entities": changes.DecodeEntities,
+    "mask-urls": changes.MaskUrls,
+    "remove-urls": changes.RemoveUrls,
+    "mask-mentions": changes.MaskMentions,
+    "remove-mentions": changes.RemoveMentions,
+    "mask-emails": changes.MaskEmails,
+    "mask-emoji": changes.MaskEmoji,
+    "mask-phones": changes.MaskPhones,
+    "mask-hashtags": changes.MaskHashtags,
+    "remove-hashtags": changes.RemoveHashtags,
+    "drop-empty": drops.DropEmpty,
+    "drop-one-word": drops.DropOneWord,
+    "drop-only": drops.DropOnly,
+    "keep-languages": drops.KeepLanguages,
+    "drop-length": drops.DropLength,
+    "drop-words": drops.DropWords,
+    "drop-lexicon": drops.DropLexicon,
+    "drop-duplicates": drops.DropDuplicates,
+    "drop-near-duplicates": drops.DropNearDuplicates,
+}
+
+
+def name_of(step: Step) -> str:
+    """Return the name under which recipes know a step."""
+    return next(name for name, kind in STEPS.items() if type(step) is kind)
+
 
 PACKAGE = "davy.corpus.clean.recipes"
 _KEYS = ("name", "version", "title", "source", "steps")

@@ -2,31 +2,123 @@
 
 Posts are cut into batches that lie on disk. Runs of steps that look at one post
 at a time go over the batches in several processes; a step that compares posts
-sees a few bytes of each. Memory grows with those bytes alone.
+sees a few bytes of each. Memory grows with those bytes alone. The funnel's rows
+add up: what one step lets through is what comes to the next.
 """
 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from davy.corpus.clean.duplicate_steps import DuplicateStep
-from davy.corpus.clean.funnel import Funnel, FunnelRow
-from davy.corpus.clean.recipe import CleaningRecipe
-from davy.corpus.clean.runners import StepRunner, open_runner
-from davy.corpus.clean.steps import name_of
-from davy.corpus.clean.worker import CleaningTask, StepCount
+from davy.corpus.clean.drops import DuplicateStep
+from davy.corpus.clean.recipe import CleaningRecipe, name_of
+from davy.corpus.clean.worker import CleaningTask, StepCount, StepRunner, open_runner
 from davy.files.yaml_objects import parameters
 
 if TYPE_CHECKING:
     import polars as pl
 
+    from davy.report.tables import Table
+    from davy.report.theme import Plot
+
     Array = np.ndarray[Any, np.dtype[Any]]
+
+
+@dataclass(frozen=True, slots=True)
+class FunnelRow:
+    """What one step did."""
+
+    step: str
+    parameters: Mapping[str, Any]
+    came: int
+    dropped: int
+    changed: int
+
+    @property
+    def left(self) -> int:
+        """How many posts went on."""
+        return self.came - self.dropped
+
+    @property
+    def shown(self) -> str:
+        """The step as people read it: its name, and the parameters that are not too long."""
+        called = self.parameters.get("called")
+        if called:
+            return f"{self.step} ({called})"
+        listed = ", ".join(_parameter_text(name, value) for name, value in self.parameters.items())
+        return f"{self.step} ({listed})" if listed and len(listed) <= 40 else self.step
+
+
+@dataclass(frozen=True, slots=True)
+class Funnel:
+    """What a recipe did, step by step."""
+
+    recipe: str
+    version: str
+    digest: str
+    rows: tuple[FunnelRow, ...]
+    seconds: float = 0.0
+
+    def __post_init__(self) -> None:
+        for before, after in zip(self.rows, self.rows[1:], strict=False):
+            if before.left != after.came:
+                raise ValueError(f"{before.step} left {before.left} posts, {after.step} got {after.came}")
+
+    @property
+    def came(self) -> int:
+        """How many posts came in."""
+        return self.rows[0].came
+
+    @property
+    def left(self) -> int:
+        """How many posts are left at the end."""
+        return self.rows[-1].left
+
+    def table(self) -> Table:
+        """Return the funnel as a table, a line for each step and one for all."""
+        from davy.report.tables import Column, Table
+
+        columns = [Column("step"), *(Column(name, "count") for name in ("came", "dropped", "changed", "left"))]
+        rows: list[list[Any]] = [[row.shown, row.came, row.dropped, row.changed, row.left] for row in self.rows]
+        rows.append(["all", self.came, self.came - self.left, None, self.left])
+        return Table.of(columns, rows, title=f"Recipe {self.recipe} {self.version}")
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the funnel as plain values."""
+        steps = [
+            {
+                "step": row.step,
+                "parameters": dict(row.parameters),
+                "in": row.came,
+                "dropped": row.dropped,
+                "changed": row.changed,
+                "out": row.left,
+            }
+            for row in self.rows
+        ]
+        values = {"recipe": self.recipe, "version": self.version, "digest": self.digest}
+        return {**values, "in": self.came, "out": self.left, "seconds": round(self.seconds, 3), "steps": steps}
+
+    def plot(self) -> Plot:
+        """Return the funnel as a picture: what is left after each step."""
+        from davy.report.plots import funnel
+
+        steps = [("in", self.came)]
+        for place, row in enumerate(self.rows, 1):
+            steps.append((f"{place}. {row.shown}", row.left))
+        return funnel(steps, title=f"Recipe {self.recipe} {self.version}: {self.came:,} → {self.left:,} posts")
+
+
+def _parameter_text(name: str, value: Any) -> str:
+    words = ", ".join(map(str, value)) if isinstance(value, list) else str(value)
+    return words if name in ("with", "of", "languages") else f"{name} {words}"
+
 
 FEW = 20_000
 """Below so many posts one process does it all."""

@@ -22,7 +22,7 @@ from davy.core.errors import UserError
 from davy.core.options import Option, Options
 from davy.corpus.collect.collect_run import CollectCounts, CollectRun, open_run
 from davy.corpus.collect.earlier_corpora import choose_posts
-from davy.corpus.collect.platforms import NAMES, canonical_name, car, plain, reader, records_of
+from davy.corpus.collect.platforms import NAMES, bluesky, canonical_name, plain, reader, records_of
 from davy.corpus.collect.records import SCHEMA, AccountHasher, Record, records_frame, records_to_posts, stored_text
 from davy.corpus.collect.strategies import Strategy, strategies_of
 from davy.files import json_stream, tables
@@ -310,7 +310,7 @@ def _values(
         )
         return
     if path.name.lower().endswith(".car"):
-        for number, raw in enumerate(car.read_car(path), 1):
+        for number, raw in enumerate(bluesky.read_car(path), 1):
             if number > start:
                 yield json_stream.JsonValue(raw, number - 1, number)
         return

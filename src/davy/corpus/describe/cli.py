@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 from davy.core.errors import UserError, nearest
 from davy.core.options import Option
 from davy.corpus.describe import describe_corpus as action
-from davy.corpus.describe.meme_page import answer_table, class_table
+from davy.corpus.describe.memes import answer_table, class_table
 from davy.corpus.describe.page import CLOUD_SIZES, label_table, overview
 from davy.files.input_paths import join_paths
 from davy.shell import console

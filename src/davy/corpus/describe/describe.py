@@ -13,7 +13,7 @@ import polars as pl
 
 from davy.core.scheme import Scheme
 from davy.corpus.describe import counts, word_counts
-from davy.corpus.describe.topic_words import TopicWord, topic_words
+from davy.corpus.describe.word_counts import TopicWord, topic_words
 from davy.files.data_hash import data_hash
 
 TOP = 20

@@ -24,7 +24,7 @@ from davy.corpus.describe.describe import describe as measure
 from davy.corpus.describe.documents import CorpusDocuments, read_about, write_documents
 from davy.corpus.describe.memes import MemeStatistics, count_objects, describe_memes, objects_total
 from davy.corpus.describe.page import clouds, page
-from davy.corpus.gold_columns import GivenGold, answer_columns, plain_column, spell_gold, with_gold
+from davy.corpus.gold import GivenGold, answer_columns, plain_column, spell_gold, with_gold
 from davy.corpus.post_source import GivenPosts, load_posts
 from davy.files.atomic import write_text
 from davy.image.picture_names import Pictures, pictures_in

@@ -9,8 +9,7 @@ from davy.corpus.describe.cloud import Cloud, cloud
 from davy.corpus.describe.counts import LabelLevel, LengthSpread, rounded_shares, whole_bins
 from davy.corpus.describe.describe import CorpusStatistics
 from davy.corpus.describe.documents import CorpusDocuments
-from davy.corpus.describe.meme_page import add_memes
-from davy.corpus.describe.memes import MemeStatistics
+from davy.corpus.describe.memes import MemeStatistics, add_memes
 from davy.measure.intervals import proportion
 from davy.report import Column, Page, Provenance, Table
 from davy.report.plots import bars, heat, histogram

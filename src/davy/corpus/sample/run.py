@@ -1,31 +1,108 @@
 """Run a plan over posts: which are taken, by which sampler, and what fell short.
 
 Posts in, a sampler's name or null for each post out. The same posts, plan,
-judges and seed give the same sample: chance is drawn apart for every source and
-sampler, and sources are taken in order of their names.
+scorers and seed give the same sample: chance is drawn apart for every source and
+sampler, and sources are taken in order of their names. Word lists are matched on
+all cores.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from importlib import resources
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from davy.core.errors import UserError
-from davy.corpus.sample import words
-from davy.corpus.sample.plan import SamplingPlan
-from davy.corpus.sample.pools import select_pool
+from davy.core.errors import UserError, nearest
+from davy.corpus.sample.plan import Pool, SamplingPlan
 from davy.corpus.split.groups import column_of
+from davy.files.cores import usable_cores
 from davy.text import duplicates
+from davy.text.column_match import ColumnMatcher
+from davy.text.lexicons import read
+from davy.text.lexicons.codec import decode_line
 
 if TYPE_CHECKING:
     import polars as pl
 
-    from davy.text.column_match import ColumnMatcher
-
     Array = np.ndarray[Any, np.dtype[Any]]
+
+
+def select_pool(
+    pool: Pool, communities: pl.Series | None, rows: Array, chance: np.random.Generator
+) -> tuple[Array, list[str]]:
+    """Return the rows of a pool, and what it fell short of; `communities` names the community of each row."""
+    notes: list[str] = []
+    if pool.at_least or pool.categories:
+        assert communities is not None
+        rows, notes = _by_community(pool, communities, rows, chance)
+    if pool.n is not None and len(rows) > pool.n:
+        rows = np.sort(chance.choice(rows, size=pool.n, replace=False))
+    elif pool.n is not None and len(rows) < pool.n:
+        notes.append(f"{len(rows):,} posts of {pool.n:,}")
+    return rows, notes
+
+
+def _by_community(
+    pool: Pool, communities: pl.Series, rows: Array, chance: np.random.Generator
+) -> tuple[Array, list[str]]:
+    folded = communities.str.to_lowercase().str.strip_prefix("/").str.strip_prefix("r/")
+    sizes = dict(folded.drop_nulls().value_counts().iter_rows())
+    large = {name for name, size in sizes.items() if size >= pool.at_least}
+    if not pool.categories:
+        notes = [] if large else [f"no community has {pool.at_least:,} posts"]
+        return rows[folded.is_in(list(large)).fill_null(False).to_numpy()], notes
+    taken, notes = [], []
+    for category, members in pool.categories.items():
+        wanted = [name for name in (member.lower().removeprefix("r/") for member in members) if name in large]
+        here = rows[folded.is_in(wanted).fill_null(False).to_numpy()]
+        want = pool.each if pool.each is not None else len(here)
+        if len(here) < want:
+            which = f"{len(wanted)} of {len(members)} boards have {pool.at_least:,} posts"
+            notes.append(f"{category}: {len(here):,} posts of {want:,} ({which})")
+        taken.append(here if len(here) <= want else np.sort(chance.choice(here, size=want, replace=False)))
+    return np.sort(np.concatenate(taken)), notes
+
+
+PACKAGE = "davy.corpus.sample.plans"
+_PART = 20_000
+
+
+def load_word_list(name: str, folder: Path | None = None) -> ColumnMatcher:
+    """Return a word list: one that ships with the plans, a lexicon's name, or a file, from the plan's folder first."""
+    shipped = {file.name.rsplit(".", 1)[0]: file for file in resources.files(PACKAGE).iterdir() if "-" in file.name}
+    if name in shipped:
+        file = shipped[name]
+        if file.name.endswith(".lexicon"):
+            lines = file.read_text("ascii").splitlines()
+            return ColumnMatcher(read.parse_entry(decode_line(line), "en") for line in lines if line and line[0] != "#")
+        with resources.as_file(file) as path:
+            return ColumnMatcher(read.load(path))
+    near = folder / name if folder is not None else None
+    if near is not None and near.is_file():
+        return ColumnMatcher(read.load(near))
+    known = [*shipped, *read.SHIPPED, "masking"]
+    if name not in known and not Path(name).is_file():
+        raise UserError(
+            f"There is no word list {name!r}: give a file or one of {', '.join(known)}.{nearest(name, known)}"
+        )
+    return ColumnMatcher(read.load(name))
+
+
+def contains_words(texts: pl.Series, terms: ColumnMatcher) -> pl.Series:
+    """Return whether each text holds one of the words; polars lets Python's lock go while it searches."""
+    import polars as pl
+
+    if len(texts) <= _PART:
+        return terms.contains_any(texts)
+    parts = [texts[start : start + _PART] for start in range(0, len(texts), _PART)]
+    with ThreadPoolExecutor(usable_cores()) as pool:
+        return pl.concat(list(pool.map(terms.contains_any, parts)))
+
 
 Judge = Callable[["pl.DataFrame"], "pl.Series"]
 """Posts in, a number from 0 to 1 for each out, null where the judge has no answer. NaN is refused."""
@@ -87,7 +164,7 @@ class _View:
     def holds(self, name: str, rows: Array) -> Array:
         """Return which of the rows hold a word of a list."""
         if name not in self._held:
-            self._held[name] = words.contains_words(self._posts["text"], self._lists[name]).to_numpy()
+            self._held[name] = contains_words(self._posts["text"], self._lists[name]).to_numpy()
         return self._held[name][rows]
 
     def scores(self, judge: str, rows: Array) -> Array:
@@ -130,7 +207,7 @@ def sample(posts: pl.DataFrame, plan: SamplingPlan, judges: Mapping[str, Judge],
     missing = [name for name in plan.judged_by if name not in judges]
     if missing:
         raise UserError(f"The plan asks the judge {missing[0]!r}. Say who that is: --judge '{missing[0]}=MODEL'.")
-    lists = {name: words.load(name, plan.folder) for name in plan.lists}
+    lists = {name: load_word_list(name, plan.folder) for name in plan.lists}
     chosen: list[str | None] = [None] * len(posts)
     report: list[SampleRow] = []
     pools: dict[str, tuple[int, int, tuple[str, ...]]] = {}

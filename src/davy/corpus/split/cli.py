@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
     import polars as pl
 
-    from davy.corpus.split.leakage import Leak
+    from davy.corpus.split.groups import Leak
 
 
 @verb_command(

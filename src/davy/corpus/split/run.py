@@ -10,10 +10,17 @@ import numpy as np
 
 from davy.core.answers import gold_of_labels
 from davy.core.errors import UserError
-from davy.corpus.split.assign import assign
-from davy.corpus.split.compose import Shortfall, compose
-from davy.corpus.split.groups import PICTURE_ALIKE, TEXT_ALIKE, Links, column_of, find_links, group_rows
-from davy.corpus.split.leakage import Leak, find_leaks
+from davy.corpus.split.assign import Shortfall, assign, compose
+from davy.corpus.split.groups import (
+    PICTURE_ALIKE,
+    TEXT_ALIKE,
+    Leak,
+    Links,
+    column_of,
+    find_leaks,
+    find_links,
+    group_rows,
+)
 from davy.corpus.split.plan import ASIDE, REST, SplitPlan
 from davy.corpus.split.quality import low_quality
 

@@ -18,10 +18,9 @@ from davy.core.gold import name_gold
 from davy.core.options import Option, Options
 from davy.core.reporter import SILENT, Reporter
 from davy.corpus.collect import corpora
-from davy.corpus.gold_columns import GivenGold
+from davy.corpus.gold import GivenGold
 from davy.corpus.post_source import PostSource
-from davy.corpus.split.groups import find_links
-from davy.corpus.split.leakage import Leak, find_leaks, leaking_posts
+from davy.corpus.split.groups import Leak, find_leaks, find_links, leaking_posts
 from davy.corpus.split.plan import SplitPlan, load
 from davy.corpus.split.quality import PictureFacts, read_picture_facts
 from davy.corpus.split.run import LOW_QUALITY, SplitResult

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from davy.core.errors import UserError
-from davy.corpus.collect.live.events import ConnectionDropped, PostStream, StreamEvent
+from davy.corpus.collect.live.web import ConnectionDropped, PostStream, StreamEvent
 from davy.corpus.collect.platforms.readers import scrub
 from davy.corpus.collect.records import AccountHasher, Record, records_frame
 from davy.corpus.collect.rule import FilterRule

@@ -1,4 +1,7 @@
-"""Ask platforms over HTTP: one answer, or lines as they come. Limits and breaks become `ConnectionDropped`."""
+"""What connectors share: a client that asks platforms over HTTP, and the events that they yield.
+
+Limits and breaks become `ConnectionDropped`, so that the loop that listens can ask again.
+"""
 
 from __future__ import annotations
 
@@ -6,14 +9,45 @@ import json
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Protocol
 from urllib.parse import urlsplit
 
 from davy.core.errors import UserError
-from davy.corpus.collect.live.events import ConnectionDropped
+from davy.corpus.collect.records import Record
 
 if TYPE_CHECKING:
     import httpx
+
+
+@dataclass(frozen=True, slots=True)
+class StreamEvent:
+    """One thing that a platform said; all None is a sign of life. `cursor` is from where to go on after it."""
+
+    record: Record | None = None
+    cursor: str | None = None
+    withdrawn: str | None = None
+    """The id of a post that its author deleted."""
+
+
+class ConnectionDropped(Exception):
+    """The connection ended or was refused for now; ask again after `wait` seconds, or when the loop thinks fit."""
+
+    def __init__(self, why: str, wait: float | None = None) -> None:
+        super().__init__(why)
+        self.why, self.wait = why, wait
+
+
+class PostStream(Protocol):
+    """One place to listen to. `pause` is how long to wait after `events` ended well, None where that is the end."""
+
+    platform: str
+    pause: float | None
+
+    def events(self, cursor: str | None) -> Iterator[StreamEvent]:
+        """Yield what comes from the cursor on; raise `ConnectionDropped` where the connection breaks."""
+        ...
+
 
 BUSY = frozenset({408, 425, 429, 500, 502, 503, 504})
 SILENCE = 40.0

@@ -1,16 +1,20 @@
-"""Bluesky: Jetstream events, answers of its API (search, feeds, threads), and plain post records.
+"""Bluesky: Jetstream events, answers of its API (search, feeds, threads), post records, and an account's own export.
 
 An address at://… names the account that wrote the post, so it is not kept: the
 id is a hash of the address. Whoever knows the address can make the same id, so
-that a post can still be withdrawn by it (`key`).
+that a post can still be withdrawn by it (`key`). An export is a `.car` file:
+blocks in DAG-CBOR, one commit that names the account, tree nodes that name each
+record, and the records.
 """
 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from pathlib import Path
 from typing import Any
 
+from davy.core.errors import UserError
 from davy.corpus.collect.records import Record, parse_time
 
 POSTS = "app.bsky.feed.post"
@@ -79,3 +83,40 @@ def _post(record: dict[str, Any], address: str, account: str | None, handle: str
         links=bool(urls),
         urls=" ".join(urls) or None,
     )
+
+
+LARGEST = 2 << 30
+
+
+def read_car(path: Path) -> Iterator[dict[str, Any]]:
+    """Yield the records of an export with their addresses, in the order of the file."""
+    import libipld
+
+    if path.stat().st_size > LARGEST:
+        raise UserError(
+            f"{path} has {path.stat().st_size:,} bytes; an account's export has less. Is it the right file?"
+        )
+    try:
+        _, blocks = libipld.decode_car(path.read_bytes())
+        names = dict(_names(blocks))
+    except (KeyError, TypeError, ValueError, RecursionError) as error:
+        raise UserError(
+            f"{path} is cut off or damaged: it is not a whole .car file ({error}). Export it again."
+        ) from None
+    did = next((b["did"] for b in blocks.values() if isinstance(b, dict) and "did" in b and "data" in b), None)
+    if did is None:
+        raise UserError(f"{path} holds no commit, so it is no Bluesky export. Name another file.")
+    for key, block in blocks.items():
+        if isinstance(block, dict) and "$type" in block and key in names:
+            yield {"uri": f"at://{did}/{names[key]}", "record": block}
+
+
+def _names(blocks: Mapping[bytes, Any]) -> Iterator[tuple[bytes, str]]:
+    """Yield (address of a record, its name); a node's names leave out what they share with the one before."""
+    for block in blocks.values():
+        if not isinstance(block, dict) or not isinstance(block.get("e"), list):
+            continue
+        last = b""
+        for entry in block["e"]:
+            last = last[: entry["p"]] + entry["k"]
+            yield bytes(entry["v"]), last.decode()

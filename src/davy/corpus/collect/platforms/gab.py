@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from davy.corpus.collect.platforms.markup import strip_markup
+from davy.corpus.collect.platforms.mastodon import strip_markup
 from davy.corpus.collect.records import Record, parse_time
 
 

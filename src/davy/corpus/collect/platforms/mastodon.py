@@ -5,13 +5,28 @@ Only public statuses give records: what was meant for followers is nobody's corp
 
 from __future__ import annotations
 
+import html
 import json
+import re
 from collections.abc import Iterator
 from typing import Any
 from urllib.parse import urlsplit
 
-from davy.corpus.collect.platforms.markup import strip_markup
 from davy.corpus.collect.records import Record, parse_time
+
+_BREAK = re.compile(r"<br\s*/?>|</li>", re.I)
+_PARAGRAPH = re.compile(r"</p>\s*(?=<p|<)|</p>|</div>|</blockquote>", re.I)
+_TAG = re.compile(r"<[^<>]*>")
+
+
+def strip_markup(markup: str) -> str:
+    """Return what a reader sees: breaks as line ends, paragraphs with an empty line between them, no tags."""
+    if "<" not in markup:
+        return html.unescape(markup).strip()
+    text = _PARAGRAPH.sub("\n\n", _BREAK.sub("\n", markup))
+    text = _TAG.sub("", text)
+    return html.unescape(text).strip()
+
 
 PUBLIC = frozenset({"as:Public", "Public", "https://www.w3.org/ns/activitystreams#Public"})
 
