@@ -22,11 +22,12 @@ sys.path.append(str(Path(__file__).parent.parent / "tests"))
 
 import postgres_server
 from davy import schemes as shipped
+from davy.annotation.exchange.jobs import EXPORT, IMPORT
 from davy.annotation.labelling.store import items
 from davy.annotation.project.store import members, phases, posts, projects
-from davy.jobs import kinds
 from davy.jobs import store as jobs
 from davy.people.store import sessions, users
+from davy.runs.jobs.training import TRAIN
 from davy.schemes.store import schemes
 from davy.store import Store, open_store
 
@@ -215,9 +216,9 @@ class Worker:
         texts = [f"{n}: {SENTENCE}{label}" for n, label in enumerate(labels)]
         pl.DataFrame({"text": texts, "sexist.gold": labels}).write_csv(folder / "learn.csv")
         wanted = {
-            kinds.IMPORT: {"project": "other", "format": "doccano", "phase": "main", "file": str(folder / "new.jsonl")},
-            kinds.EXPORT: {"project": "bench", "format": "long", "file": "out.csv"},
-            kinds.TRAIN: {"posts": [str(folder / "learn.csv")], "scheme": "edos", "out": str(folder / "made")},
+            IMPORT: {"project": "other", "format": "doccano", "phase": "main", "file": str(folder / "new.jsonl")},
+            EXPORT: {"project": "bench", "format": "long", "file": "out.csv"},
+            TRAIN: {"posts": [str(folder / "learn.csv")], "scheme": "edos", "out": str(folder / "made")},
         }
         with bench.store.write() as db:
             scheme = shipped.load("edos")
@@ -250,7 +251,7 @@ class Worker:
         for _ in range(1200):
             with self._bench.store.read() as db:
                 job = jobs.get(db, self.jobs[first])
-            if job.done if first == kinds.IMPORT else job.state == "running":
+            if job.done if first == IMPORT else job.state == "running":
                 return
             time.sleep(0.1)
         raise SystemExit(f"The first job did not begin: {self.states()}")

@@ -21,9 +21,9 @@ from typing import Any
 from starlette.testclient import TestClient
 
 from davy.challenges.challenge import ChallengeEntry, ChallengePhase, ChallengeTask, TimeWindow
-from davy.challenges.run_challenge import SubmissionRequest, take_submission
+from davy.challenges.run_challenge import RANK_BOARD, SCORE_SUBMISSION, SubmissionRequest, take_submission
 from davy.challenges.store import challenges, submissions, teams
-from davy.jobs.kinds import QUICK, RANK_BOARD, SCORE_SUBMISSION
+from davy.jobs.kinds import job_kinds
 from davy.jobs.worker import JobWorker
 from davy.people.store import sessions, users
 from davy.server.app import create_app
@@ -105,7 +105,7 @@ def main() -> None:
             send(store, folder, options.submissions, gold, chance)
             sent = time.perf_counter() - begun
             begun = time.perf_counter()
-            mine = {kind: QUICK[kind] for kind in (SCORE_SUBMISSION, RANK_BOARD)}
+            mine = {kind: job_kinds()[kind].function for kind in (SCORE_SUBMISSION, RANK_BOARD)}
             with JobWorker(store, mine, once=True, threads=2) as worker:
                 worker.join()
             scored = time.perf_counter() - begun

@@ -13,6 +13,7 @@ from sqlalchemy import update
 
 import challenge_case
 from davy.annotation.care.store import check_ins
+from davy.annotation.exchange.jobs import EXPORT
 from davy.annotation.labelling import labelling
 from davy.annotation.labelling.store import assignments, items
 from davy.annotation.project import images as pictures
@@ -25,7 +26,6 @@ from davy.challenges.store import teams
 from davy.core import Post, Verdict
 from davy.detectors import store as detectors
 from davy.jobs import store as jobs
-from davy.jobs.kinds import CHECK, EXPORT, TRAIN
 from davy.memes.meme_layout import stack
 from davy.moderation.store import communities
 from davy.people.store import invitations, keys, users
@@ -33,6 +33,8 @@ from davy.report import Page
 from davy.rounds.round import Entry
 from davy.rounds.store import entries, rounds
 from davy.runs import store as project_suites
+from davy.runs.jobs.tasks import CHECK
+from davy.runs.jobs.training import TRAIN
 from davy.runs.suite_form import SuiteForm
 from davy.scheme_editor import store as scheme_drafts
 from davy.scheme_editor.draft import draft_of

@@ -15,7 +15,7 @@ from typing import Any
 
 from starlette.testclient import TestClient
 
-from davy.jobs import kinds
+from davy.jobs.kinds import job_functions
 from davy.jobs.worker import JobWorker
 from davy.people.passwords import hash_password
 from davy.people.store import keys, sessions, users
@@ -52,7 +52,7 @@ class Site:
 
     def working(self) -> JobWorker:
         """Return a worker for quick jobs, which runs within a block."""
-        return JobWorker(self.store, kinds.QUICK, files=self.settings.files_folder, poll_seconds=0.05)
+        return JobWorker(self.store, job_functions(long=False), files=self.settings.files_folder, poll_seconds=0.05)
 
     def visitor(self, *, address: str = "203.0.113.7", **headers: str) -> TestClient:
         """Return a browser-like client that is not signed in."""

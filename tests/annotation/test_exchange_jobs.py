@@ -11,9 +11,11 @@ from pathlib import Path
 import pytest
 
 from davy.annotation.exchange.formats import find_format
+from davy.annotation.exchange.jobs import EXPORT, IMPORT
 from davy.annotation.project.store import phases
-from davy.jobs import job_files, kinds
+from davy.jobs import job_files
 from davy.jobs import store as jobs
+from davy.jobs.kinds import job_functions
 from davy.jobs.worker import JobWorker
 from exchange_case import about, fill, rows
 
@@ -40,9 +42,9 @@ def test_a_job_makes_the_file_and_another_brings_one_in(store, tmp_path):
     told = {"project": "tea-1", "format": "doccano", "phase": "3", "file": "new.jsonl", "upload": "upload1"}
     wish = {"project": "tea-1", "format": "label-studio", "phases": ["3"], "file": "tea.json"}
     with store.write() as db:
-        going_in = jobs.enqueue(db, kinds.IMPORT, told, owner="x")
-        going_out = jobs.enqueue(db, kinds.EXPORT, wish, owner="x")
-    with JobWorker(store, kinds.QUICK, files=folder, poll_seconds=0.05):
+        going_in = jobs.enqueue(db, IMPORT, told, owner="x")
+        going_out = jobs.enqueue(db, EXPORT, wish, owner="x")
+    with JobWorker(store, job_functions(long=False), files=folder, poll_seconds=0.05):
         came, went = settled(store, going_in.id), settled(store, going_out.id)
     assert (came.state, came.result["answers"]) == ("done", 1), came.error
     assert (went.state, went.result["posts"]) == ("done", len(rows()) + 1), went.error
@@ -56,9 +58,9 @@ def test_an_upload_that_is_gone_and_a_project_that_is_not_there_fail_at_once(sto
     told = {"project": "tea-1", "format": "doccano", "phase": "3", "file": "new.jsonl", "upload": "nothing"}
     wish = {"project": "nowhere", "format": "long", "file": "x.csv"}
     with store.write() as db:
-        first = jobs.enqueue(db, kinds.IMPORT, told, owner="x")
-        second = jobs.enqueue(db, kinds.EXPORT, wish, owner="x")
-    with JobWorker(store, kinds.QUICK, files=tmp_path / "kept", poll_seconds=0.05):
+        first = jobs.enqueue(db, IMPORT, told, owner="x")
+        second = jobs.enqueue(db, EXPORT, wish, owner="x")
+    with JobWorker(store, job_functions(long=False), files=tmp_path / "kept", poll_seconds=0.05):
         gone, missing = settled(store, first.id), settled(store, second.id)
     assert (gone.state, gone.attempts) == ("failed", 1)
     assert "no longer here" in gone.error

@@ -12,8 +12,9 @@ import exchange_case
 from davy.annotation.exchange import exchange as action
 from davy.annotation.exchange import jobs as exchange
 from davy.annotation.exchange import row_import
+from davy.annotation.exchange.jobs import EXPORT, IMPORT
 from davy.annotation.project.store import members, phases
-from davy.jobs import job_files, kinds
+from davy.jobs import job_files
 from davy.jobs import store as jobs
 from davy.jobs.worker import JobContext, JobWorker
 from web_site import Site, post, token_in
@@ -31,7 +32,7 @@ def tea(site: Site) -> Site:
     return site
 
 
-def newest(site: Site, kind: str = kinds.EXPORT) -> jobs.Job:
+def newest(site: Site, kind: str = EXPORT) -> jobs.Job:
     with site.store.read() as db:
         return jobs.latest(db, kind=kind)[0]
 
@@ -64,7 +65,7 @@ def test_a_manager_asks_for_an_export_and_fetches_it(tea):
     assert answer.status_code == 303
     post(client, EXPORTS, {"format": "long", "table": "csv", "phases": ["3"], "once": "abc"}, page=EXPORTS)
     with tea.store.read() as db:
-        assert len(jobs.latest(db, kind=kinds.EXPORT)) == 1  # the form was sent twice
+        assert len(jobs.latest(db, kind=EXPORT)) == 1  # the form was sent twice
     job = settled(tea, newest(tea).id)
     assert (job.state, job.result["answers"]) == ("done", 3 * len(exchange_case.rows()))
     page = client.get(EXPORTS).text
@@ -144,7 +145,7 @@ def test_an_upload_comes_in_under_its_own_names(tea):
     content = "".join(json.dumps(line) + "\n" for line in lines).encode()
     answer = send(client, content, "../../evil<b>.jsonl", format="doccano", phase="3")
     assert answer.status_code == 303, answer.text
-    job = settled(tea, newest(tea, kinds.IMPORT).id)
+    job = settled(tea, newest(tea, IMPORT).id)
     assert (job.state, job.result["posts"], job.result["answers"], job.result["people"]) == ("done", 3, 6, 2)
     assert job.arguments["file"] == "evilb.jsonl"
     assert not list((tea.settings.files_folder).glob("*/evil*"))
@@ -182,7 +183,7 @@ def test_a_file_with_a_mistake_says_where_and_changes_nothing(tea):
     client = tea.as_("expert")
     tasks = [{"data": {"text": "x", "item": "n1"}, "annotations": [{"completed_by": 1, "result": [_choice("lovely")]}]}]
     assert send(client, json.dumps(tasks).encode(), "tasks.json", format="label-studio", phase="3").status_code == 303
-    job = settled(tea, newest(tea, kinds.IMPORT).id)
+    job = settled(tea, newest(tea, IMPORT).id)
     assert job.state == "failed"
     assert job.error.startswith("tasks.json: task 1: 'lovely' is not a label of 'hate'")
     assert "tasks.json: task 1" in client.get(EXPORTS).text

@@ -13,10 +13,10 @@ from davy.annotation.project import monitoring
 from davy.annotation.project.store import members, messages, phases
 from davy.annotation.settling import disagreements
 from davy.annotation.settling.agreement import scheme_of
+from davy.annotation.settling.jobs import MEASURE_AGREEMENT as KIND
 from davy.annotation.settling.jobs import enqueue_due_phases
 from davy.annotation.settling.store import agreements, phase_answers
 from davy.jobs import store as jobs
-from davy.jobs.kinds import MEASURE_AGREEMENT as KIND
 from davy.jobs.watcher import JobWatcher
 from davy.store import events
 from simulated_people import SAID, Person, careful, gmhp7k, label, truth_of

@@ -14,18 +14,19 @@ from davy.challenges import run_challenge as action
 from davy.challenges.board_table import board_csv
 from davy.challenges.challenge_baselines import BaselineFile, add_baselines
 from davy.challenges.challenge_kit import entry_lines, write_kit
+from davy.challenges.run_challenge import RANK_BOARD, SCORE_SUBMISSION
 from davy.challenges.store import challenges, submissions, teams
 from davy.challenges.submission_file import SubmissionRefused
 from davy.challenges.team_names import name_key
 from davy.core import UserError
-from davy.jobs import kinds
 from davy.jobs import store as jobs
+from davy.jobs.kinds import job_functions
 from davy.jobs.worker import JobWorker
 from davy.people.store import personal_data, users
 from davy.shell.app import run
 from davy.store import events, open_store
 
-CHALLENGE_JOBS = {kind: kinds.QUICK[kind] for kind in (kinds.SCORE_SUBMISSION, kinds.RANK_BOARD)}
+CHALLENGE_JOBS = {kind: job_functions(long=False)[kind] for kind in (SCORE_SUBMISSION, RANK_BOARD)}
 
 
 @pytest.fixture

@@ -19,11 +19,11 @@ from davy.core.meme import MEME_KINDS
 from davy.demo import demo, demo_detector, demo_memes, demo_projects, demo_rounds
 from davy.detectors import store as detectors
 from davy.jobs import store as jobs
-from davy.jobs.kinds import TRAIN
 from davy.memes import meme_families, meme_tasks
 from davy.memes.store import image_library
 from davy.people.store import users
 from davy.rounds.store import entries, rounds
+from davy.runs.jobs.training import TRAIN
 from davy.store import open_store, tables
 from davy.store.columns import new_id
 

@@ -25,8 +25,8 @@ from davy.annotation.settling.store import verdicts
 from davy.core import Verdict
 from davy.core.errors import UserError
 from davy.detectors.load import load
-from davy.jobs import kinds
 from davy.jobs import store as jobs
+from davy.jobs.kinds import job_functions
 from davy.jobs.worker import JobWorker
 from davy.moderation import moderation_decisions, webhooks
 from davy.moderation.communities import fit_threshold
@@ -256,7 +256,7 @@ def test_a_webhook_is_signed_tried_again_and_tells_no_text(site, key, receiver, 
     made = add(site, key, webhook=f"http://127.0.0.1:{receiver.server_port}/hook")
     ask(site, key[1], posts=[{"text": "a grumblefop", "id": "c7"}, {"text": "fine"}], community="forum")
     flush(site)
-    with JobWorker(site.store, kinds.QUICK, poll_seconds=0.05, retry_seconds=0.1):
+    with JobWorker(site.store, job_functions(long=False), poll_seconds=0.05, retry_seconds=0.1):
         wait_for(lambda: len(receiver.got) == 2)
     signature, body = receiver.got[1]
     seconds, _, given = signature.removeprefix("t=").partition(",v1=")
@@ -289,7 +289,7 @@ def test_what_reviewers_settle_is_told_once_and_again_where_they_change_it(site,
         decider.flush()
 
     def told():
-        with JobWorker(site.store, kinds.QUICK, poll_seconds=0.05):
+        with JobWorker(site.store, job_functions(long=False), poll_seconds=0.05):
             wait_for(lambda: not waiting(site))
         bodies = [json.loads(body) for _, body in receiver.got]
         return [

@@ -21,8 +21,9 @@ from davy.annotation.project.store.tables import projects as project_rows
 from davy.challenges.run_challenge import take_submission
 from davy.challenges.store import submissions
 from davy.core import UserError
-from davy.jobs import job_files, kinds
+from davy.jobs import job_files
 from davy.jobs import store as jobs
+from davy.jobs.kinds import job_functions
 from davy.jobs.store import job_log
 from davy.jobs.store import jobs as job_rows
 from davy.jobs.worker import JobWorker
@@ -30,7 +31,7 @@ from davy.moderation.store.communities import communities
 from davy.moderation.store.decisions import decisions
 from davy.moderation.store.shadows import shadow_differences
 from davy.moderation.store.suggestions import suggestions
-from davy.people.retention import apply_rule, enqueue_today, preview
+from davy.people.retention import RETENTION, apply_rule, enqueue_today, preview
 from davy.people.store import retention, users
 from davy.people.store import sessions as session_queries
 from davy.people.store.retention import RetentionRule
@@ -124,8 +125,8 @@ def test_the_job_of_a_submission_that_has_no_figure_stays(store: Store, tmp_path
 
 def test_without_a_rule_nothing_goes(old: Store):
     with old.write() as db:
-        jobs.enqueue(db, kinds.RETENTION, {}, owner="system")
-    with JobWorker(old, {kinds.RETENTION: kinds.QUICK[kinds.RETENTION]}, once=True) as worker:
+        jobs.enqueue(db, RETENTION, {}, owner="system")
+    with JobWorker(old, {RETENTION: job_functions(long=False)[RETENTION]}, once=True) as worker:
         worker.join()
     with old.read() as db:
         assert db.scalar(select(func.count()).select_from(decisions)) == 2
@@ -138,10 +139,10 @@ def test_the_worker_applies_rules_once_a_day_and_not_on_the_day_they_were_set(ol
         retention.set_rule(db, rule("shadow posts", set_ago=timedelta(hours=1)))
     for _ in range(2):
         enqueue_today(old)
-    with JobWorker(old, {kinds.RETENTION: kinds.QUICK[kinds.RETENTION]}, once=True) as worker:
+    with JobWorker(old, {RETENTION: job_functions(long=False)[RETENTION]}, once=True) as worker:
         worker.join()
     with old.read() as db:
-        done = [job for job in jobs.latest(db) if job.kind == kinds.RETENTION]
+        done = [job for job in jobs.latest(db) if job.kind == RETENTION]
         assert [(job.state, job.result) for job in done] == [("done", {"decisions": 1})]
         assert db.scalar(select(func.count()).select_from(shadow_differences)) == 2
 
@@ -157,7 +158,7 @@ def test_sessions_and_files_are_swept_on_time_without_a_rule(store: Store, tmp_p
     long_ago = (now() - timedelta(days=8)).timestamp()
     os.utime(old_files, (long_ago, long_ago))
     enqueue_today(store)
-    table = {kinds.RETENTION: kinds.QUICK[kinds.RETENTION]}
+    table = {RETENTION: job_functions(long=False)[RETENTION]}
     with JobWorker(store, table, files=tmp_path, once=True) as worker:
         worker.join()
     assert (old_files.exists(), new_files.exists()) == (False, True)

@@ -13,10 +13,11 @@ from davy.annotation.labelling import labelling
 from davy.annotation.project import project_creation, project_file
 from davy.annotation.project.project_scheme import scheme_of
 from davy.annotation.project.store import members, messages, projects
-from davy.jobs import kinds
+from davy.jobs.kinds import job_functions
 from davy.jobs.worker import JobWorker
 from davy.people.store import users
 from davy.rounds import entries as entering
+from davy.rounds.jobs.close import CLOSE_ROUND
 from davy.rounds.round import TargetPrediction
 from davy.rounds.store import entries, rounds
 from davy.store.columns import new_id
@@ -139,7 +140,7 @@ def test_three_people_take_a_text_from_an_emoji_to_a_confirmed_pair(live, as_):
     manager.get_by_role("link", name="Close the round").click()
     worker = JobWorker(
         live.site.store,
-        {kinds.CLOSE_ROUND: kinds.LONG[kinds.CLOSE_ROUND]},
+        {CLOSE_ROUND: job_functions(long=True)[CLOSE_ROUND]},
         files=live.site.settings.files_folder,
         poll_seconds=0.05,
     )

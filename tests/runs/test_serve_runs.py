@@ -11,9 +11,10 @@ import pytest
 import exchange_case
 from davy.annotation.project.store import members
 from davy.detectors import store as detectors
-from davy.jobs import kinds
 from davy.jobs import store as jobs
+from davy.jobs.kinds import job_functions
 from davy.jobs.worker import JobWorker
+from davy.runs.jobs.tasks import SCORE
 from excel_file import excel_file
 from web_site import Site, post, token_in
 
@@ -34,7 +35,7 @@ def tea(site: Site) -> Site:
 
 def work(site: Site) -> None:
     """Run every long job that waits, as a worker would."""
-    worker = JobWorker(site.store, kinds.LONG, files=site.settings.files_folder, once=True)
+    worker = JobWorker(site.store, job_functions(long=True), files=site.settings.files_folder, once=True)
     worker.start()
     worker.join()
 
@@ -79,7 +80,7 @@ def test_a_file_is_scored_and_its_result_can_be_fetched(site):
         address.rpartition("/")[2]
     ]  # no upload left
     with site.store.read() as db:
-        job = jobs.latest(db, kind=kinds.SCORE)[0]
+        job = jobs.latest(db, kind=SCORE)[0]
     assert (job.state, job.owner, job.project) == ("done", site.people["expert"].id, None)
     assert post(client, f"{address}/remove", page=address).status_code == 303
     assert client.get(f"{address}/files/{name}").status_code == 410

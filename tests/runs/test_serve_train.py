@@ -18,7 +18,7 @@ from davy.annotation.project.store import members
 from davy.detectors import store as detectors
 from davy.detectors.load import load
 from davy.jobs import store as jobs
-from davy.jobs.kinds import TRAIN
+from davy.runs.jobs.training import TRAIN
 from tiny_encoder import make_tiny_encoder
 from web_site import Site, post, token_in
 

@@ -9,7 +9,7 @@ from test_serve_browser import open_page, sign_in  # noqa: F401 — open_page is
 
 import exchange_case
 from browser_tab import fits
-from davy.jobs import kinds
+from davy.jobs.kinds import job_functions
 from davy.jobs.worker import JobWorker
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
@@ -27,7 +27,7 @@ def test_a_detector_is_trained_checked_and_put_into_use_without_a_shell(open_pag
     page = open_page()
     page.set_default_timeout(120_000)  # a training among them
     sign_in(page)
-    with JobWorker(site.store, kinds.LONG, files=site.settings.files_folder, poll_seconds=0.1):
+    with JobWorker(site.store, job_functions(long=True), files=site.settings.files_folder, poll_seconds=0.1):
         page.goto("/projects/tea-1/train")
         page.get_by_label("Name", exact=True).fill("kettle")
         page.get_by_text("A file instead of this project's answers").click()

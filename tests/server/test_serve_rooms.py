@@ -7,9 +7,10 @@ import pytest
 import exchange_case
 from davy.annotation.project.store import posts, projects
 from davy.core import Post
-from davy.jobs import kinds
 from davy.jobs import store as jobs
+from davy.jobs.kinds import job_kinds
 from davy.people.store import keys
+from davy.runs.jobs.training import TRAIN
 from davy.web.i18n import LANGUAGES, Translator
 from web_site import post
 
@@ -59,7 +60,7 @@ def test_jobs_show_their_state_and_can_be_cancelled(site):
 def test_jobs_are_told_apart_by_what_they_do_and_for_which_project_in_both_languages(site):
     exchange_case.fill(site.store)
     with site.store.write() as db:
-        job = jobs.enqueue(db, kind=kinds.TRAIN, arguments={}, owner=site.people["expert"].id, project="tea-1")
+        job = jobs.enqueue(db, kind=TRAIN, arguments={}, owner=site.people["expert"].id, project="tea-1")
         title = projects.get(db, "tea-1").title
     client = site.as_("expert")
     for path in ("/jobs", f"/jobs/{job.id}"):
@@ -72,7 +73,7 @@ def test_jobs_are_told_apart_by_what_they_do_and_for_which_project_in_both_langu
 
 def test_every_kind_of_job_has_words(site):
     for lang in LANGUAGES:
-        assert not [kind for kind in kinds.ALL if not Translator(lang).has(f"jobs.does.{kind.replace(' ', '_')}")]
+        assert not [kind for kind in job_kinds() if not Translator(lang).has(f"jobs.does.{kind.replace(' ', '_')}")]
 
 
 def test_empty_pages_say_what_to_do_first(site):

@@ -16,7 +16,7 @@ import pytest
 
 from browser_tab import open_tab
 from davy.detectors import store as detectors
-from davy.jobs import kinds
+from davy.jobs.kinds import job_functions
 from davy.jobs.worker import JobWorker
 from drawn_memes import draw
 from excel_file import excel_file
@@ -45,7 +45,7 @@ def write_files(folder: Path) -> tuple[Path, Path]:
 
 def work(live: Any) -> None:
     """Do every long job that waits, as a worker of the server would."""
-    worker = JobWorker(live.site.store, kinds.LONG, files=live.site.settings.files_folder, once=True)
+    worker = JobWorker(live.site.store, job_functions(long=True), files=live.site.settings.files_folder, once=True)
     worker.start()
     worker.join()
 

@@ -17,10 +17,10 @@ from davy.challenges.challenge import Challenge
 from davy.challenges.challenge_baselines import BaselineFile, add_baselines
 from davy.challenges.challenge_creation import create_challenge
 from davy.challenges.challenge_file import parse_plan
-from davy.challenges.run_challenge import SubmissionRequest, take_submission
+from davy.challenges.run_challenge import RANK_BOARD, SCORE_SUBMISSION, SubmissionRequest, take_submission
 from davy.challenges.store import teams
 from davy.challenges.team_names import name_key
-from davy.jobs.kinds import QUICK, RANK_BOARD, SCORE_SUBMISSION
+from davy.jobs.kinds import job_kinds
 from davy.jobs.worker import JobWorker
 from davy.people.store import users
 from davy.store import Store, events
@@ -50,7 +50,9 @@ def add_challenge(store: Store, people: Mapping[str, str], folder: Path) -> None
         path = files / "B0.csv"
         _write(path, ["id", "sexist.label"], ([row["id"], "not sexist"] for row in rows))
         add_baselines(store, made.id, [BaselineFile(path, "B0 most frequent")], by=events.SYSTEM)
-    with JobWorker(store, {kind: QUICK[kind] for kind in (SCORE_SUBMISSION, RANK_BOARD)}, once=True) as worker:
+    with JobWorker(
+        store, {kind: job_kinds()[kind].function for kind in (SCORE_SUBMISSION, RANK_BOARD)}, once=True
+    ) as worker:
         worker.join()
 
 

@@ -12,9 +12,11 @@ from typing import Any
 
 from davy.detectors.registered import register_detector
 from davy.jobs import store as jobs
-from davy.jobs.kinds import CHECK, LONG, TRAIN
+from davy.jobs.kinds import job_kinds
 from davy.jobs.worker import JobWorker
 from davy.runs import store as project_suites
+from davy.runs.jobs.tasks import CHECK
+from davy.runs.jobs.training import TRAIN
 from davy.store import Store
 
 PROJECT = "mill-valley"
@@ -43,7 +45,7 @@ def _run(store: Store, who: str, kind: str, told: Mapping[str, Any], files: Path
     """Do a job at once, as a worker does, and return what came of it."""
     with store.write() as db:
         job = jobs.enqueue(db, kind, dict(told), owner=who, project=PROJECT)
-    with JobWorker(store, {kind: LONG[kind]}, files=files, once=True) as worker:
+    with JobWorker(store, {kind: job_kinds()[kind].function}, files=files, once=True) as worker:
         worker.join()
     with store.read() as db:
         done = jobs.get(db, job.id)

@@ -13,7 +13,7 @@ from pkgutil import resolve_name
 from typing import Any, TypeVar
 
 from davy.core.errors import UserError, nearest
-from davy.jobs.kinds import ARGUMENTS
+from davy.jobs.kinds import job_kinds
 
 Arguments = TypeVar("Arguments")
 
@@ -35,10 +35,11 @@ def from_mapping(kind: type[Arguments], values: Mapping[str, Any]) -> Arguments:
 
 def parse_arguments(kind: str, given: Sequence[str]) -> dict[str, Any]:
     """Return a kind's arguments as JSON from texts `NAME=VALUE`; a name that is given twice makes a list."""
-    if kind not in ARGUMENTS:
-        names = list(ARGUMENTS)
+    arguments = {name: each.arguments for name, each in job_kinds().items() if each.arguments is not None}
+    if kind not in arguments:
+        names = list(arguments)
         raise UserError(f"There is no job {kind!r} to start; there are {', '.join(names)}.{nearest(kind, names)}")
-    known = {it.name: it for it in fields(resolve_name(ARGUMENTS[kind]))}
+    known = {it.name: it for it in fields(resolve_name(arguments[kind]))}
     values: dict[str, Any] = {}
     for entry in given:
         name, sign, text = entry.partition("=")

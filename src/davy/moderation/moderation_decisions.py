@@ -21,7 +21,6 @@ import numpy as np
 from davy.core.errors import UserError
 from davy.core.scorer import Scores
 from davy.jobs import store as jobs
-from davy.jobs.kinds import WEBHOOK
 from davy.moderation.review_queue import PostForReview, queue_posts
 from davy.moderation.store import communities, decisions
 from davy.moderation.store.communities import Community
@@ -31,6 +30,8 @@ from davy.scoring.queue.detector import Detector, PostToScore
 from davy.scoring.result import repair_text
 from davy.store import Connection, Store, events
 from davy.store.columns import now
+
+WEBHOOK = "deliver webhook"
 
 logger = logging.getLogger("davy.serve")
 

@@ -13,12 +13,13 @@ from pathlib import Path
 from davy.annotation.project.store.withdrawals import truncate_log
 from davy.jobs import job_files
 from davy.jobs import store as jobs
-from davy.jobs.kinds import RETENTION
 from davy.jobs.worker import JobContext
 from davy.people.store import retention, sessions
 from davy.people.store.retention import EXPORTS, RetentionRule
 from davy.store import Store, events
 from davy.store.columns import now
+
+RETENTION = "apply retention rules"
 
 
 def enqueue_today(store: Store) -> None:

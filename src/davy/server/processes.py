@@ -20,14 +20,13 @@ from collections.abc import Sequence
 from contextlib import ExitStack
 from datetime import UTC, datetime
 from pathlib import Path
+from pkgutil import resolve_name
 
-from davy.annotation.settling.jobs import enqueue_due_phases
 from davy.files.cores import usable_cores
-from davy.jobs import kinds as known
 from davy.jobs.job_files import files_folder
+from davy.jobs.kinds import check_kinds, job_functions, job_kinds
 from davy.jobs.watcher import JobWatcher
 from davy.jobs.worker import JobWorker
-from davy.people.retention import enqueue_today
 from davy.store import default_url, open_store
 from davy.text.mask import MaskFilter
 
@@ -55,19 +54,20 @@ def work(
 
     `kinds` leaves only some kinds. `parent` is the process that started this one, and with whose end it ends.
     """
-    chosen = known.check_kinds(list(kinds)) or list(known.ALL)
+    every = job_kinds()
+    chosen = check_kinds(list(kinds)) or list(every)
     url = database or default_url()
     stop = threading.Event()
     signal.signal(signal.SIGTERM, lambda *_: stop.set())
     signal.signal(signal.SIGINT, signal.SIG_IGN if parent else lambda *_: stop.set())
     if not once:
-        _give_way(QUICK_NICE if set(chosen) & set(known.QUICK) else LONG_NICE)
+        _give_way(LONG_NICE if all(every[kind].long for kind in chosen) else QUICK_NICE)
     with open_store(url, background=True) as store, ExitStack() as stack:
         folder = files_folder(url, files)
-        apart = [kind for kind in chosen if kind in known.LONG]
+        apart = [kind for kind in chosen if every[kind].long]
         if once or len(apart) == len(chosen):
             apart = []
-        tables = ((known.LONG, 1), (known.QUICK, QUICK_THREADS))
+        tables = ((job_functions(long=True), 1), (job_functions(long=False), QUICK_THREADS))
         workers = [
             JobWorker(store, mine, files=folder, threads=threads, once=once, lease_seconds=lease_seconds)
             for table, threads in tables
@@ -81,8 +81,7 @@ def work(
             return
         if apart:
             stack.enter_context(WorkerProcesses(1, url, files, kinds=apart, lease_seconds=lease_seconds))
-        looks = {known.MEASURE_AGREEMENT: enqueue_due_phases, known.RETENTION: enqueue_today}
-        due = [look for kind, look in looks.items() if kind in chosen]
+        due = [resolve_name(each.enqueue_due) for kind in chosen if (each := every[kind]).enqueue_due is not None]
         if due:
             stack.callback(JobWatcher(store, due).start().stop)
         while not stop.wait(0.5):

@@ -26,6 +26,9 @@ if TYPE_CHECKING:
     from davy.annotation.exchange.row_import import ImportSummary
     from davy.store import Connection
 
+EXPORT = "export project"
+IMPORT = "import into project"
+
 STATEMENT = "data-statement.md"
 
 Request = TypeVar("Request", ExportRequest, ImportRequest)

@@ -11,9 +11,10 @@ from typing import Any
 from davy.annotation.project import monitoring
 from davy.annotation.settling.store import phase_answers
 from davy.jobs import store as jobs
-from davy.jobs.kinds import MEASURE_AGREEMENT
 from davy.jobs.worker import JobContext
 from davy.store import Store, events
+
+MEASURE_AGREEMENT = "measure agreement"
 
 
 def measure_agreement(context: JobContext) -> dict[str, Any]:

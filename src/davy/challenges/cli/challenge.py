@@ -259,7 +259,7 @@ def kit(
 
 def score_now(database: str | None) -> None:
     """Score and rank what waits, in this process."""
-    from davy.jobs.kinds import RANK_BOARD, SCORE_SUBMISSION
+    from davy.challenges.run_challenge import RANK_BOARD, SCORE_SUBMISSION
     from davy.server.processes import work
 
     work(database or default_url(), kinds=[SCORE_SUBMISSION, RANK_BOARD], once=True)

@@ -14,6 +14,8 @@ from davy.moderation.communities import fit_threshold, keep_threshold
 from davy.moderation.store import communities
 from davy.scoring.scorers import load_scorer
 
+FIT_THRESHOLD = "fit threshold"
+
 
 def fit_community_threshold(context: JobContext) -> dict[str, Any]:
     """Score the project's settled posts, choose the threshold and give it to the community; return the figures."""

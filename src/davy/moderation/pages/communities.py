@@ -18,9 +18,9 @@ from davy.annotation.exchange.spreadsheet_cells import escape_formula
 from davy.annotation.project.store import projects
 from davy.detectors import store as detectors
 from davy.jobs import store as jobs
-from davy.jobs.kinds import FIT_THRESHOLD
 from davy.moderation.communities import COLUMNS, change_community, create_community, decision_row
 from davy.moderation.drift import CurvePicture, curve_picture, flag_series, language_series
+from davy.moderation.jobs.thresholds import FIT_THRESHOLD
 from davy.moderation.review_queue import PostForReview, queue_posts
 from davy.moderation.store import communities, decisions, suggestions
 from davy.people.pages.visitor import Form, allowed, field

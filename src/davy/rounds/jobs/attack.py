@@ -20,6 +20,8 @@ from davy.rounds import attack as round_attack
 from davy.rounds.attacker import TRIES
 from davy.runs.jobs.tasks import JobReporter
 
+ATTACK = "attack a target"
+
 SEEDS = "seeds.jsonl"
 PROPOSALS = "proposals.jsonl"
 

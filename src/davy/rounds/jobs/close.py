@@ -16,6 +16,8 @@ from davy.rounds.close_round import CloseSettings, close_project_round
 from davy.runs.jobs.tasks import JobReporter
 from davy.training.train import parse_changes
 
+CLOSE_ROUND = "close round"
+
 
 @dataclass(frozen=True, slots=True)
 class CloseArguments:

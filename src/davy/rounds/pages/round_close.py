@@ -16,11 +16,11 @@ from starlette.responses import Response
 from davy.annotation.project.pages.project_access import Here, Manages, Place, project_page
 from davy.jobs import job_files
 from davy.jobs import store as jobs
-from davy.jobs.kinds import CLOSE_ROUND
 from davy.people.pages.visitor import Form, field
 from davy.rounds.candidates import BASE, EMOJI, TIMES
 from davy.rounds.choice import CandidateResult, choice_table
 from davy.rounds.close_round import begin_close, has_encoders, pending_entries, round_story
+from davy.rounds.jobs.close import CLOSE_ROUND
 from davy.rounds.pages.rounds import find_round
 from davy.rounds.round import Round
 from davy.rounds.store import rounds

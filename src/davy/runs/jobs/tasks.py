@@ -39,6 +39,12 @@ from davy.testing import check as check_action
 from davy.testing.project_suites import load_suite
 from davy.testing.suite import Suite
 
+SCORE = "score"
+COMPARE = "compare detectors"
+EVALUATE = "evaluate"
+CHECK = "check"
+SAMPLE = "sample"
+
 POSTS = "posts.parquet"
 
 

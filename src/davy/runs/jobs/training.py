@@ -29,6 +29,8 @@ from davy.jobs.worker import JobContext
 from davy.runs.jobs.tasks import POSTS, JobReporter, find_model, input_file, settled_posts
 from davy.training import train as train_action
 
+TRAIN = "train"
+
 PARTS = ("train", "dev", "test")
 
 

@@ -19,9 +19,9 @@ from davy.detectors import folder as folders
 from davy.detectors import store as detectors
 from davy.detectors.store import RegisteredDetector
 from davy.jobs import store as jobs
-from davy.jobs.kinds import TRAIN
 from davy.jobs.store import Job
 from davy.people.store.users import User
+from davy.runs.jobs.training import TRAIN
 from davy.scoring.queue.detector import Detector
 from davy.store import Connection
 from davy.web.context import context_of

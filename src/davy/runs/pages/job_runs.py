@@ -24,10 +24,10 @@ from davy.detectors import store as detectors
 from davy.jobs import job_files
 from davy.jobs import store as jobs
 from davy.jobs.job_files import WORDS
-from davy.jobs.kinds import CHECK, COMPARE, EVALUATE, SAMPLE, SCORE
 from davy.jobs.store import Job
 from davy.people.pages.visitor import Form, field
 from davy.runs import store as project_suites
+from davy.runs.jobs.tasks import CHECK, COMPARE, EVALUATE, SAMPLE, SCORE
 from davy.runs.pages.detector_choices import DetectorChoice, list_choices
 from davy.runs.pages.workplace import LIVE, Workplace, in_workplace, start_run
 from davy.store import Connection, events

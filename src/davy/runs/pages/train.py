@@ -27,9 +27,10 @@ from davy.detectors.model_cards import model_cards
 from davy.jobs import job_files
 from davy.jobs import store as jobs
 from davy.jobs.job_files import DESCRIPTION, EVALUATION, SPLIT
-from davy.jobs.kinds import CHECK, EVALUATE, TRAIN
 from davy.jobs.store import Job, JobLogLine
 from davy.people.pages.visitor import Form, field
+from davy.runs.jobs.tasks import CHECK, EVALUATE
+from davy.runs.jobs.training import TRAIN
 from davy.runs.pages.detector_choices import TRAINED, list_choices, trained_entry
 from davy.runs.pages.workplace import LIVE, Workplace, start_run
 from davy.scoring.queue.detector import label_title, question_title

@@ -19,7 +19,7 @@ from starlette.requests import Request
 from starlette.responses import FileResponse, Response
 
 from davy.annotation.exchange.formats import FORMATS, ExchangeFormat, find_format
-from davy.annotation.exchange.jobs import STATEMENT
+from davy.annotation.exchange.jobs import EXPORT, IMPORT, STATEMENT
 from davy.annotation.project.pages.project_access import Place, in_project, project_page
 from davy.annotation.project.pages.upload_form import sent_file
 from davy.annotation.project.project import Phase
@@ -28,7 +28,6 @@ from davy.annotation.project.store import phases
 from davy.files.file_safety import UploadLimits
 from davy.jobs import job_files
 from davy.jobs import store as jobs
-from davy.jobs.kinds import EXPORT, IMPORT
 from davy.jobs.store import Job
 from davy.people.pages.fresh_password import FreshPassword
 from davy.people.pages.visitor import Form, field

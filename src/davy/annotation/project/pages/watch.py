@@ -21,9 +21,9 @@ from davy.annotation.project import monitoring
 from davy.annotation.project.pages.project_access import Labels, Place, in_project, project_page
 from davy.annotation.project.project import Phase
 from davy.annotation.settling import agreement
+from davy.annotation.settling.jobs import MEASURE_AGREEMENT
 from davy.core import Scheme, Wording
 from davy.jobs import store as jobs
-from davy.jobs.kinds import MEASURE_AGREEMENT
 from davy.people.pages.visitor import Form
 from davy.web import charts, render
 from davy.web.context import context_of

@@ -1,0 +1,42 @@
+"""What a feature offers to the rest: a folder's `feature.py` fills one `Feature`, and `davy.features` lists them.
+
+The rest asks the list and names no feature. Things are named as `"module:name"` and imported when they are needed, so
+that `davy --help` imports neither pages nor models.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cache
+from pkgutil import resolve_name
+
+LIST = "davy.features:FEATURES"
+"""The one name that points upwards: the modules of all features, in their order."""
+
+
+@dataclass(frozen=True, slots=True)
+class JobKind:
+    """A kind of background job and its function, which takes a `JobContext`.
+
+    `arguments` is the dataclass of its arguments, for kinds that a person may start. Long kinds take minutes to days,
+    quick ones seconds to minutes. `enqueue_due` is called with the store now and then, and adds the jobs that are due.
+    """
+
+    name: str
+    function: str
+    arguments: str | None = None
+    long: bool = False
+    enqueue_due: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Feature:
+    """What the rest asks a feature for; strings are `"module:name"`."""
+
+    jobs: tuple[JobKind, ...] = ()
+
+
+@cache
+def features() -> tuple[Feature, ...]:
+    """Return all features in the order of the list."""
+    return tuple(resolve_name(f"{module}:FEATURE") for module in resolve_name(LIST))

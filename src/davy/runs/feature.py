@@ -1,0 +1,16 @@
+"""What runs offer to the rest: the jobs that managers start from a project's pages."""
+
+from davy.core.feature import Feature, JobKind
+
+FEATURE = Feature(
+    jobs=(
+        JobKind("train", "davy.runs.jobs.training:train", "davy.runs.jobs.training:TrainArguments", long=True),
+        JobKind("score", "davy.runs.jobs.tasks:score", "davy.runs.jobs.tasks:ScoreArguments", long=True),
+        JobKind(
+            "compare detectors", "davy.runs.jobs.tasks:compare", "davy.runs.jobs.tasks:CompareArguments", long=True
+        ),
+        JobKind("evaluate", "davy.runs.jobs.tasks:evaluate", "davy.runs.jobs.tasks:EvaluateArguments", long=True),
+        JobKind("check", "davy.runs.jobs.tasks:check", "davy.runs.jobs.tasks:CheckArguments", long=True),
+        JobKind("sample", "davy.runs.jobs.tasks:sample", "davy.runs.jobs.tasks:SampleArguments", long=True),
+    ),
+)
