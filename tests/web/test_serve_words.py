@@ -17,7 +17,7 @@ from davy.rounds.choice import choice_table
 from davy.store import events
 from davy.store.events import AuditEvent
 from davy.web.audit_translation import audit_rows
-from davy.web.feature_files import PACKAGE, template_folders
+from davy.web.feature_files import PACKAGE, feature_folders, merge_words, template_folders
 from davy.web.i18n import LANGUAGES, Translator, catalogue, choose_language
 from davy.web.render import environment
 from davy.web.translations import shipped_titles, translated_title, translations_of
@@ -65,6 +65,19 @@ def test_both_catalogues_have_the_same_keys_and_placeholders():
     for key, sentence in english.items():
         assert placeholders(sentence) == placeholders(german[key]), key
         assert all(it.strip() for it in (sentence, german[key])), key
+
+
+def test_every_feature_has_its_words_in_both_languages():
+    for folder in feature_folders("locale"):
+        keys = {lang: set(merge_words([p for p in [folder / f"{lang}.yaml"] if p.is_file()])) for lang in LANGUAGES}
+        assert keys["en"] == keys["de"], folder
+
+
+def test_a_key_that_two_features_have_is_an_error(tmp_path):
+    for name, word in (("one.yaml", "home.title: Home"), ("other.yaml", "home.text: Text\nhome.title: Start")):
+        (tmp_path / name).write_text(word)
+    with pytest.raises(ValueError, match=r"other\.yaml has keys that another locale folder has too: home\.title"):
+        merge_words([tmp_path / "one.yaml", tmp_path / "other.yaml"])
 
 
 def test_no_two_features_have_a_template_of_one_name():

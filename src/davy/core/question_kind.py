@@ -1,6 +1,6 @@
 """The kinds of question, as one table: what an answer is made of, how many parts it has, what a scheme may say.
 
-Nothing else in Davy asks for a kind by its name. A new kind is a row here, two words in `serve/locale`, and where it
+Nothing else in Davy asks for a kind by its name. A new kind is a row here, its words in `locale` folders, and where it
 differs from choosing labels: how it is settled (`annotate.rules`), exported (`annotate.exchange.spreadsheet_cells`),
 read from a form (`serve.labelling.questions`) and shown (a template of the row's `widget`).
 """
@@ -29,7 +29,7 @@ class QuestionKind:
     widget: str = "labels"
     """What people answer it with: the template `parts/answer_WIDGET.html`."""
     request: str = "choose_one"
-    """What a page says where an answer is missing: `label.request.REQUEST` in `serve/locale`."""
+    """What a page says where an answer is missing: `label.request.REQUEST` in `annotation/labelling/locale`."""
     summary: str = ""
     """An answer in a few English words."""
 

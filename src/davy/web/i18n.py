@@ -1,8 +1,8 @@
 """The pages' words, in English and German.
 
-A key and values in, a sentence out. Catalogues are flat YAML files with the same
-keys and placeholders (a test holds them to it); they hold plain text, never HTML,
-so that templates escape whatever is filled in.
+A key and values in, a sentence out. Each feature's `locale` folder has a flat YAML
+file a language, with the same keys and placeholders (a test holds them to it). They
+hold plain text, never HTML, so that templates escape whatever is filled in.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from functools import cache
 from types import MappingProxyType
 
 from davy.core.scheme import Wording
-from davy.files.yaml_nodes import load_shipped
+from davy.web.feature_files import load_words
 from davy.web.report_translation import german_figures
 from davy.web.translations import translate, translated_title
 
@@ -27,7 +27,7 @@ _MONTHS = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct",
 @cache
 def catalogue(lang: str) -> Mapping[str, str]:
     """Return one language's sentences by key."""
-    return MappingProxyType(load_shipped("davy.web", f"locale/{lang}.yaml"))
+    return MappingProxyType(load_words(f"{lang}.yaml"))
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,8 +1,9 @@
 """A finished report in its reader's language: a page that a run left in, the same in other words out.
 
 Stages write reports in English, for the shell as well. Pages show them with the sentences that
-`locale/reports.de.yaml` has for the English ones and with figures in the language's own way, reports of long ago too.
-Texts of posts, code and names of models stay as they are; pictures and a report's files for saving stay English.
+the features' `locale/reports.de.yaml` have for the English ones and with figures in the language's own way, reports
+of long ago too. Texts of posts, code and names of models stay as they are; pictures and a report's files for saving
+stay English.
 """
 
 from __future__ import annotations

@@ -1,8 +1,9 @@
 """Sentences from below the pages in the reader's language: what a stage refused, what the audit recorded, label titles.
 
 They are made in English with their values filled in, and shell and API say them so. Pages look them up here by their
-words: `locale/errors.de.yaml` and `locale/events.de.yaml` hold each with `{}` where a value stands, and a test finds
-those that they lack. A sentence that is not there stays English; what was written down long ago is found too.
+words: `locale/errors.de.yaml` and `locale/events.de.yaml` of the feature that says a sentence hold it with `{}` where a
+value stands, and a test finds those that they lack. A sentence that is not there stays English; what was written
+down long ago is found too.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from string import Formatter
 
 from davy import schemes
 from davy.core.scheme import Label, Wording
-from davy.files.yaml_nodes import load_shipped
+from davy.web.feature_files import load_words
 
 _DEEPEST = 2
 """A value may be a sentence itself, such as what is wrong with an answer."""
@@ -48,7 +49,7 @@ def translated_label(label: Label, lang: str) -> str:
 def shipped_titles(lang: str) -> Mapping[str, str]:
     """Return what shipped questions and labels are called in a language, by their English titles and labels' names.
 
-    `locale/labels.de.yaml` says it of names that schemes title in several ways, and of what has no title.
+    `schemes/locale/labels.de.yaml` says it of names that schemes title in several ways, and of what has no title.
     """
     asked = [question for name in schemes.names() for question in schemes.load(name).questions]
     named = [(question.title, question.title.said_in("en")) for question in asked]
@@ -61,8 +62,7 @@ def shipped_titles(lang: str) -> Mapping[str, str]:
 @cache
 def translations_of(kind: str, lang: str) -> Mapping[str, str]:
     """Return a language's sentences by the English ones, both with `{}` or `{0}` for values."""
-    loaded: Mapping[str, str] = load_shipped("davy.web", f"locale/{kind}.{lang}.yaml")
-    return loaded
+    return load_words(f"{kind}.{lang}.yaml")
 
 
 @cache

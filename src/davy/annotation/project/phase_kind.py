@@ -1,7 +1,7 @@
 """The kinds of phase, as one table: what each needs, gives, shows and closes by.
 
-Nothing else in Davy asks for a kind by its name. A new kind is a row here and two words in `serve/locale`; a page or a
-closing rule of its own is named in the row (`page`, `closes_by`) and written where the other ones are.
+Nothing else in Davy asks for a kind by its name. A new kind is a row here and its name in a `locale` folder. A page or
+a closing rule of its own is named in the row (`page`, `closes_by`) and written where the other ones are.
 """
 
 from collections.abc import MutableMapping
