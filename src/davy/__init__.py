@@ -36,7 +36,7 @@ PUBLIC: dict[str, str] = {
     "check": "davy.evaluation.library:check",
     "compare": "davy.evaluation.comparison_library:compare",
     "Suite": "davy.testing.suites.suite_editor:SuiteEditor",
-    "TextDetector": "davy.training.text_detector:TextDetector",
+    "TextDetector": "davy.scoring.text_detector:TextDetector",
     "UserError": "davy.core.errors:UserError",
     "GateFailed": "davy.evaluation.library:GateFailed",
 }
@@ -60,11 +60,11 @@ if TYPE_CHECKING:
     from davy.evaluation.library import evaluate as evaluate
     from davy.scoring.library import load as load
     from davy.scoring.library import score as score
+    from davy.scoring.text_detector import TextDetector as TextDetector
     from davy.testing.suites.suite_editor import SuiteEditor
     from davy.training.library import calibrate as calibrate
     from davy.training.library import export as export
     from davy.training.library import train as train
-    from davy.training.text_detector import TextDetector as TextDetector
 
     Suite = SuiteEditor
 

@@ -16,7 +16,7 @@ except ModuleNotFoundError as error:  # one clear line in place of a trace into 
     raise ModuleNotFoundError("davy.sklearn needs scikit-learn: pip install 'davy[train]'") from error
 
 if TYPE_CHECKING:
-    from davy.training.text_detector import TextDetector
+    from davy.scoring.text_detector import TextDetector
 
 QUESTION = "label"
 

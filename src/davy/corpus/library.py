@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from davy.corpus.describe.describe import CorpusStatistics
     from davy.corpus.sample.run import Judge
     from davy.measure.agreement_study import AgreementStudy
-    from davy.training.text_detector import TextDetector
+    from davy.scoring.text_detector import TextDetector
 
 
 @python_words

@@ -2,14 +2,15 @@
 
 A scorer and numbers for some of its questions in, a scorer out. A temperature divides the logits: below one half stays
 below one half, but 0.9 comes to mean nine in ten. A threshold says from where on a yes/no question is a yes. Saved, the
-numbers are in the manifest, and `models.load` puts them back before the engines that don't apply them.
+numbers are in the manifest, and `detectors.load` puts them back before the engines that don't apply them.
 """
 
 from __future__ import annotations
 
+import math
 import shutil
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -27,6 +28,8 @@ if TYPE_CHECKING:
 
     Array = np.ndarray[Any, np.dtype[Any]]
 
+SHARPEST = 4.0
+"""Logits are multiplied or divided by so much at most: few posts that are all right would ask for certainty."""
 SELF_CALIBRATED: tuple[str, ...] = ("onnx", "transformer", "meme", "meme-onnx")
 """The engines that apply their manifest's temperatures and thresholds themselves."""
 
@@ -131,3 +134,65 @@ def temper(block: Array, temperature: float, question: Question) -> Array:
         return np.asarray(1 / (1 + np.exp(-(np.log(clipped) - np.log1p(-clipped)) / temperature)))
     powers = np.exp((np.log(clipped) - np.log(clipped).max(axis=1, keepdims=True)) / temperature)
     return np.asarray(powers / powers.sum(axis=1, keepdims=True))
+
+
+@dataclass(frozen=True, slots=True)
+class Calibration:
+    """What was set, and each question's figures before and after: `before["hate"]["macro-F1"]`."""
+
+    temperatures: Mapping[str, float]
+    thresholds: Mapping[str, float]
+    before: Mapping[str, Mapping[str, float]]
+    after: Mapping[str, Mapping[str, float]]
+    posts: Mapping[str, int]
+    """How many posts have a settled answer to each question."""
+    one_label: tuple[str, ...] = ()
+    """The yes/no questions that all posts answer alike."""
+    learnt: int = 0
+    """How many of the posts the detector learnt from, as far as it says."""
+    of: int = 0
+    """How many posts there were, with answers or without."""
+
+    @property
+    def frame(self) -> pl.DataFrame:
+        """One row per question and figure, the temperature and the threshold among them."""
+        import polars as pl
+
+        rows = [
+            {"question": name, "figure": figure, "before": figures[figure], "after": self.after[name][figure]}
+            for name, figures in self.before.items()
+            for figure in figures
+        ]
+        return pl.DataFrame(rows)
+
+    @property
+    def warnings(self) -> list[str]:
+        """A sentence for posts that were learnt, thresholds that could not be set, and temperatures at a bound."""
+        said = []
+        if self.learnt:
+            said.append(
+                f"the detector learnt from {self.learnt:,} of these {self.of:,} posts and is surer of them than of "
+                "others, so these numbers don't fit others. Calibrate on posts that it has not seen."
+            )
+        for name in self.one_label:
+            posts = f"all {self.posts[name]:,} posts have one label"
+            said.append(f"{name}: {posts}, so its threshold stays. Give posts of both.")
+        for name, value in self.temperatures.items():
+            if abs(abs(math.log(value)) - math.log(SHARPEST)) < 1e-6:
+                right = "nearly always" if value < 1 else "no more than by chance"
+                said.append(
+                    f"{name}: the temperature stopped at its bound, {value:.3g}. On these {self.posts[name]:,} posts "
+                    f"the detector is {right} right; use more or other posts."
+                )
+        return said
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return it as JSON has it."""
+        return {**asdict(self), "warnings": self.warnings}
+
+    def __str__(self) -> str:
+        lines = []
+        for name, figures in self.before.items():
+            moves = ", ".join(f"{f} {value:.3f} → {self.after[name][f]:.3f}" for f, value in figures.items())
+            lines.append(f"{name}: {moves} ({self.posts[name]:,} posts)")
+        return "\n".join([*lines, *self.warnings])

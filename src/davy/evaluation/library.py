@@ -19,8 +19,8 @@ from davy.scoring.gold_argument import gold_entries
 from davy.scoring.library import as_detector
 from davy.scoring.python_words import python_words
 from davy.scoring.result_columns import FIGURE, number_columns, text_columns
+from davy.scoring.text_detector import TextDetector
 from davy.testing.suites.suite_editor import SuiteEditor
-from davy.training.text_detector import TextDetector
 
 if TYPE_CHECKING:
     from davy.evaluation.evaluate import Evaluation, QuestionResult

@@ -11,7 +11,7 @@ from typing import Any, TypeVar, overload
 from davy.core.errors import UserError
 from davy.core.scorer import Scorer
 from davy.scoring.python_words import python_words
-from davy.training.text_detector import TextDetector
+from davy.scoring.text_detector import TextDetector
 
 Data = TypeVar("Data")
 

@@ -6,8 +6,7 @@ not learn from: on those it did, it is surer than it should be.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Annotated, Any
 
 import numpy as np
@@ -20,7 +19,7 @@ from davy.core.reporter import SILENT, Reporter
 from davy.core.scorer import Scorer, Scores
 from davy.corpus.gold import GivenGold, answer_columns, spell_gold, with_gold
 from davy.corpus.post_source import load_split
-from davy.detectors.calibrated import CalibratedScorer
+from davy.detectors.calibrated import SHARPEST, CalibratedScorer, Calibration
 from davy.detectors.training_text_index import keep_learnt
 from davy.measure.calibration import calibration_metrics, fit_temperature, log_loss
 from davy.measure.classification import macro_f1_of_tables
@@ -33,69 +32,7 @@ if TYPE_CHECKING:
 
     Array = np.ndarray[Any, np.dtype[Any]]
 
-SHARPEST = 4.0
-"""Logits are multiplied or divided by so much at most: few posts that are all right would ask for certainty."""
 TINY = 1e-12
-
-
-@dataclass(frozen=True, slots=True)
-class Calibration:
-    """What was set, and each question's figures before and after: `before["hate"]["macro-F1"]`."""
-
-    temperatures: Mapping[str, float]
-    thresholds: Mapping[str, float]
-    before: Mapping[str, Mapping[str, float]]
-    after: Mapping[str, Mapping[str, float]]
-    posts: Mapping[str, int]
-    """How many posts have a settled answer to each question."""
-    one_label: tuple[str, ...] = ()
-    """The yes/no questions that all posts answer alike."""
-    learnt: int = 0
-    """How many of the posts the detector learnt from, as far as it says."""
-    of: int = 0
-    """How many posts there were, with answers or without."""
-
-    @property
-    def frame(self) -> pl.DataFrame:
-        """One row a question and figure, the temperature and the threshold among them."""
-        rows = [
-            {"question": name, "figure": figure, "before": figures[figure], "after": self.after[name][figure]}
-            for name, figures in self.before.items()
-            for figure in figures
-        ]
-        return pl.DataFrame(rows)
-
-    @property
-    def warnings(self) -> list[str]:
-        """A sentence for posts that were learnt, thresholds that could not be set, and temperatures at a bound."""
-        said = []
-        if self.learnt:
-            said.append(
-                f"the detector learnt from {self.learnt:,} of these {self.of:,} posts and is surer of them than of "
-                "others, so these numbers don't fit others. Calibrate on posts that it has not seen."
-            )
-        for name in self.one_label:
-            posts = f"all {self.posts[name]:,} posts have one label"
-            said.append(f"{name}: {posts}, so its threshold stays. Give posts of both.")
-        for name, value in self.temperatures.items():
-            if abs(abs(np.log(value)) - np.log(SHARPEST)) < 1e-6:
-                right = "nearly always" if value < 1 else "no more than by chance"
-                said.append(
-                    f"{name}: the temperature stopped at its bound, {value:.3g}. On these {self.posts[name]:,} posts "
-                    f"the detector is {right} right; use more or other posts."
-                )
-        return said
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return it as JSON has it."""
-        return {**asdict(self), "warnings": self.warnings}
-
-    def __str__(self) -> str:
-        lines = []
-        for name, figures in self.before.items():
-            moves = ", ".join(f"{f} {value:.3f} → {self.after[name][f]:.3f}" for f, value in figures.items())
-            lines.append(f"{name}: {moves} ({self.posts[name]:,} posts)")
-        return "\n".join([*lines, *self.warnings])
 
 
 def calibrate(

@@ -15,8 +15,9 @@ from davy.core.scheme import Question
 from davy.corpus.gold import GivenGold, answer_columns, plain_column, spell_gold, with_gold
 from davy.corpus.post_source import Posts, load_joined, load_split
 from davy.detectors import folder as folders
+from davy.detectors.calibrated import Calibration
 from davy.scoring.scorers import load_scorer
-from davy.training.calibrate import Calibration, calibrate
+from davy.training.calibrate import calibrate
 
 
 def export_model(

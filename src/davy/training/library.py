@@ -18,7 +18,7 @@ from davy.detectors.training_text_index import LearntTexts
 from davy.scoring.frames import to_posts
 from davy.scoring.gold_argument import gold_entries
 from davy.scoring.python_words import python_words
-from davy.training.text_detector import TextDetector
+from davy.scoring.text_detector import TextDetector
 
 BASELINES: Mapping[str, str] = {
     "tfidf": "davy.detectors.tfidf:Tfidf",

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Annotated
 
 from davy.core.options import Option
-from davy.detectors.calibrated import CalibratedScorer
+from davy.detectors.calibrated import CalibratedScorer, Calibration
 from davy.files.atomic import replaced_folder, require_empty_folder
 from davy.shell import console
 from davy.shell.verb_command import Run, verb_command
@@ -18,7 +18,7 @@ from davy.training import calibrate as action
     "model files out threshold temperature split gold corpus scheme text_column id_column encoding json",
 )
 def calibrate(
-    run: Run[tuple[CalibratedScorer, action.Calibration]],
+    run: Run[tuple[CalibratedScorer, Calibration]],
     out: Annotated[Path, Option("The new model folder.", metavar="DIR")],
     json: Annotated[bool, Option("Print before and after as JSON.")] = False,
 ) -> None:
@@ -43,7 +43,7 @@ def calibrate(
     console.note(f"Written: {out}. Use it: davy score posts.csv --model {out}")
 
 
-def show_calibration(found: action.Calibration) -> None:
+def show_calibration(found: Calibration) -> None:
     """Print each question's numbers and figures before and after, and what to be wary of."""
     rows = [
         (question, figure, f"{before:.3f}", f"{after:.3f}", f"{found.posts[question]:,}")

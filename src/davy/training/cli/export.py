@@ -6,9 +6,9 @@ from pathlib import Path
 from typing import Annotated, Any
 
 from davy.core.options import Option
+from davy.detectors.calibrated import Calibration
 from davy.shell import console
 from davy.shell.verb_command import Run, verb_command
-from davy.training.calibrate import Calibration
 from davy.training.cli.calibrate import show_calibration
 from davy.training.export_model import export_model
 

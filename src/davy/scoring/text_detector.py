@@ -21,8 +21,8 @@ if TYPE_CHECKING:
     import numpy as np
     import polars as pl
 
+    from davy.detectors.calibrated import Calibration
     from davy.scoring.explain import Explanation
-    from davy.training.calibrate import Calibration
 
     Array = np.ndarray[Any, np.dtype[Any]]
 
