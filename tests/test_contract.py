@@ -59,7 +59,252 @@ CROSSINGS: set[tuple[str, str]] = {
     ("detectors", "moderation"),
     ("evaluation", "memes"),
     ("jobs", "annotation"),
-    ("jobs", "challenges"),
-    ("jobs", "moderation"),
-    ("jobs", "rounds"),
-    ("jobs", "runs"),
+    ("people", "annotation"),
+    ("people", "challenges"),
+    ("people", "demo"),
+    ("people", "memes"),
+    ("people", "moderation"),
+    ("people", "rounds"),
+    ("people", "scheme_editor"),
+    ("people", "scoring"),
+    ("reviews", "challenges"),
+    ("runs", "demo"),
+    ("schemes", "annotation"),
+    ("shell", "annotation"),
+    ("shell", "challenges"),
+    ("shell", "corpus"),
+    ("shell", "detectors"),
+    ("shell", "evaluation"),
+    ("shell", "memes"),
+    ("shell", "moderation"),
+    ("shell", "reviews"),
+    ("shell", "rounds"),
+    ("shell", "scoring"),
+    ("shell", "server"),
+    ("shell", "testing"),
+    ("shell", "training"),
+    ("store", "schema"),
+    ("testing", "reviews"),
+    ("web", "moderation"),
+    ("web", "scoring"),
+}
+"""Folder → folder. This list only gets shorter."""
+
+
+def modules() -> dict[str, Path]:
+    """Return every module of the package by its dotted name."""
+    named = {}
+    for path in SOURCE.rglob("*.py"):
+        parts = path.relative_to(SOURCE).with_suffix("").parts
+        parts = parts[:-1] if parts[-1] == "__init__" else parts
+        named[".".join(("davy", *parts))] = path
+    return named
+
+
+MODULES = modules()
+TREES = {name: ast.parse(path.read_text(encoding="utf-8")) for name, path in MODULES.items()}
+
+
+@cache
+def imports(module: str) -> tuple[tuple[int, str], ...]:
+    """Return line and module of each import of a module: in functions and in strings, too."""
+    strings = [
+        (node.lineno, name[1])
+        for node in ast.walk(TREES[module])
+        if isinstance(node, ast.Constant)
+        and isinstance(node.value, str)
+        and (name := re.fullmatch(r"(davy(?:\.\w+)+):\w+(?:\.\w+)*", node.value))
+    ]
+    return (*imports_by_code(module), *strings)
+
+
+def imports_by_code(module: str) -> Iterator[tuple[int, str]]:
+    """Yield line and module of each import statement of a module."""
+    for node in ast.walk(TREES[module]):
+        if isinstance(node, ast.Import):
+            yield from ((node.lineno, alias.name) for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            assert node.level == 0, f"{module}:{node.lineno}: write imports in full"
+            for alias in node.names:
+                full = f"{node.module}.{alias.name}"
+                yield node.lineno, full if full in MODULES else node.module or ""
+
+
+def folder(module: str) -> str:
+    """Return the folder of a module: the first part of its name after the package's."""
+    return [*module.split("."), "davy"][1] if module != "davy" else "davy"
+
+
+def layer(module: str) -> int:
+    """Return the layer of a module by the names of its file and its folders."""
+    *folders, name = module.split(".")[1:]
+    if name == "feature":
+        return FEATURE
+    if {"cli", "pages", "api"} & {*folders[1:], name}:
+        return DOORS
+    if "jobs" in {*folders[1:], name}:
+        return JOBS
+    if any(part == "store" or part.startswith("store_") for part in (*folders[1:], name)):
+        return STORE
+    return NOUNS if module in NOUN_MODULES else WORK
+
+
+def wrong_imports() -> list[tuple[str, int, str, str]]:
+    """Return importing module, line, imported module and what is wrong, for each import against the contract."""
+    wrong = []
+    for module in MODULES:
+        for line, target in imports(module):
+            if folder(target) not in SHELF or not target.startswith("davy"):
+                continue
+            mine, theirs = SHELF[folder(module)], SHELF[folder(target)]
+            if theirs > mine:
+                wrong.append((module, line, target, f"shelf {mine} imports shelf {theirs}"))
+            elif {folder(module), folder(target)} & (LIBRARIES | SHELVES[-1]):
+                continue
+            elif layer(target) > layer(module):
+                wrong.append(
+                    (module, line, target, f"{LAYER_NAMES[layer(module)]} import {LAYER_NAMES[layer(target)]}")
+                )
+    return wrong
+
+
+def test_every_folder_has_a_shelf():
+    missing = {folder(module) for module in MODULES} - SHELF.keys()
+    assert not missing, f"say in SHELVES where they belong: {sorted(missing)}"
+
+
+def test_imports_go_to_the_same_shelf_or_layer_or_a_lower_one():
+    wrong = [
+        f"src/davy/{MODULES[module].relative_to(SOURCE)}:{line} imports {target} ({why})"
+        for module, line, target, why in wrong_imports()
+        if (module, target) not in EXCEPTIONS and (folder(module), folder(target)) not in CROSSINGS
+    ]
+    assert not wrong, "\n".join(wrong)
+
+
+def test_every_exception_is_still_needed():
+    needed = {(module, target) for module, _, target, _ in wrong_imports()}
+    assert not EXCEPTIONS.keys() - needed, "take these out of EXCEPTIONS"
+
+
+HEAVY = {
+    "torch": {"detectors", "training"},
+    "sqlalchemy": {"store", "*.store"},
+    "fastapi": {"web", "server", "*.pages"},
+    "typer": {"shell", "*.cli"},
+}
+"""Where a heavy package may be imported: folders, or layers of any folder."""
+
+NOT_IN_BASE = {
+    "torch": {"detectors", "training"},
+    "transformers": {"detectors", "training"},
+    "accelerate": {"training"},
+    "safetensors": {"detectors", "training"},
+    "sklearn": {"detectors", "evaluation", "sklearn", "training"},
+    "scipy": {"detectors", "training"},
+    "xgboost": {"detectors", "training"},
+    "onnx": {"training"},
+    "ml_dtypes": {"detectors"},
+    "rapidocr": {"image"},
+    "cv2": {"detectors"},
+    "huggingface_hub": {"detectors"},
+    "psycopg": {"store"},
+    "datasets": {"scoring"},
+    "pyarrow": {"engines", "files"},
+    "ray": {"engines"},
+}
+"""What the base install does not bring → the folders that may ask for it, having said which extra to install."""
+
+DISTRIBUTIONS = {
+    "yaml": "pyyaml",
+    "PIL": "pillow",
+    "argon2": "argon2-cffi",
+    "multipart": "python-multipart",
+    "vl_convert": "vl-convert-python",
+    "starlette": "fastapi",
+    "anyio": "fastapi",
+    "pydantic": "fastapi",
+    "markupsafe": "jinja2",
+    "fasttext": "fasttext-predict",
+    "markdown_it": "markdown-it-py",
+}
+"""Names that are imported → the distribution that brings them, where they differ."""
+
+
+def door(module: str) -> str:
+    """Return what a module belongs to by its names: `cli`, `pages` or `store`; else nothing."""
+    parts = module.split(".")[1:]
+    return next((name for name in ("cli", "pages", "store") if name in parts or parts[-1].startswith(f"{name}_")), "")
+
+
+def packages(module: str) -> set[str]:
+    """Return the top names of all that a module imports."""
+    return {target.split(".")[0] for _, target in imports(module)} - {"davy", ""}
+
+
+@pytest.mark.parametrize("package", HEAVY)
+def test_a_heavy_package_stays_in_its_places(package):
+    wrong = [
+        module
+        for module in MODULES
+        if package in packages(module) and not ({folder(module), f"*.{door(module)}"} & HEAVY[package])
+    ]
+    assert not wrong, f"{package} is imported outside {HEAVY[package]}: {wrong}"
+
+
+def test_only_packages_of_the_base_install_are_imported():
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    base = {re.split(r"[^A-Za-z0-9._-]", name)[0].lower().replace("_", "-") for name in project["dependencies"]}
+    wrong = [
+        f"{module} imports {package}"
+        for module in MODULES
+        for package in packages(module) - sys.stdlib_module_names
+        if DISTRIBUTIONS.get(package, package).lower().replace("_", "-") not in base
+        and folder(module) not in NOT_IN_BASE.get(package, ())
+    ]
+    assert not wrong, "\n".join(sorted(wrong))
+
+
+def test_no_modules_import_each_other_in_circles_not_even_in_functions():
+    edges = {
+        module: {target for _, target in imports_by_code(module)} & MODULES.keys() - {"davy", module}
+        for module in MODULES
+        if module != "davy"
+    }
+    done: set[str] = set()
+
+    def walk(module: str, way: tuple[str, ...]) -> None:
+        assert module not in way, f"a circle: {' → '.join([*way[way.index(module) :], module])}"
+        if module not in done:
+            for other in sorted(edges[module]):
+                walk(other, (*way, module))
+            done.add(module)
+
+    for module in edges:
+        walk(module, ())
+
+
+def test_no_module_uses_private_names_of_another():
+    wrong = []
+    for module, tree in TREES.items():
+        called: dict[str, int] = {}
+        for node in ast.walk(tree):
+            if isinstance(node, ast.Import):
+                called |= {a.asname or a.name: node.lineno for a in node.names if a.name in MODULES}
+            elif isinstance(node, ast.ImportFrom) and (node.module or "").split(".")[0] == "davy":
+                called |= {a.asname or a.name: node.lineno for a in node.names}
+                wrong += [f"{module}:{node.lineno} imports {a.name}" for a in node.names if is_private(a.name)]
+        wrong += [
+            f"{module}:{node.lineno} uses {node.value.id}.{node.attr}"
+            for node in ast.walk(tree)
+            if isinstance(node, ast.Attribute)
+            and isinstance(node.value, ast.Name)
+            and node.value.id in called
+            and node.value.id.islower()
+            and is_private(node.attr)
+        ]
+    assert not wrong, "\n".join(wrong)
+
+
+def is_private(name: str) -> bool:
+    return name.startswith("_") and not name.startswith("__")
