@@ -4,7 +4,7 @@ import threading
 
 import pytest
 
-from davy.annotation.care import debrief
+from davy.annotation.care import survey
 from davy.annotation.labelling import labelling
 from davy.annotation.labelling.store import annotations, items
 from davy.annotation.project import monitoring
@@ -98,7 +98,7 @@ def test_shared_answers_are_the_progress_of_a_discussion_and_nobodys_own(store: 
     taken = monitoring.take_snapshot(store, bench.phase.id)
     assert taken.content["states"] == {"full": 1, "open": 1}
     with store.read() as db:
-        assert debrief.figures(db, bench.project).people == 0
+        assert survey.debrief_figures(db, bench.project).people == 0
 
 
 def test_two_who_write_it_down_at_once_leave_one_answer_that_counts(store: Store):

@@ -2,9 +2,9 @@
 
 from fastapi import APIRouter
 
-from davy.annotation.care.pages import care, consent, hours, picture_report, rest, survey
+from davy.annotation.care.pages import care, consent, hours, picture_report, survey
 from davy.annotation.exchange.pages import exports
-from davy.annotation.labelling.pages import label, my_answers, screening
+from davy.annotation.labelling.pages import label, my_answers
 from davy.annotation.project.pages import (
     add_posts,
     channel,
@@ -80,7 +80,6 @@ ROUTERS: tuple[APIRouter, ...] = (
     project_api.router,
     consent.router,
     discussion.router,
-    rest.router,
     care.router,
     hours.router,
     channel.router,
@@ -106,7 +105,6 @@ ROUTERS: tuple[APIRouter, ...] = (
     phase.router,
     phase_settings.router,
     calibration.router,
-    screening.router,
     sign_in.router,
     confirm.router,
     invitation.router,

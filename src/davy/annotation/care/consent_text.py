@@ -10,8 +10,8 @@ import re
 from collections.abc import Mapping, Sequence
 
 from davy.annotation.care.care import rules_of
-from davy.annotation.care.pay import pay_of, rate_of
 from davy.annotation.project.project import Phase, Project
+from davy.annotation.project.settings import pay_of, rate_of
 from davy.annotation.project.store import phases, posts
 from davy.store import Connection
 

@@ -1,4 +1,4 @@
-"""The survey at the end of a project: its questions, what a form may answer, and the results without names.
+"""The end of a project: the survey with its results without names, and the figures that people are told.
 
 A question is a scale from 1 to 5 or free text. A project may bring its own
 (`settings["survey"]["questions"]`); else there are some about how people were,
@@ -12,10 +12,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from davy.annotation.care.store import responses
+from davy.annotation.care.store import responses, work_sessions
+from davy.annotation.project import monitoring
 from davy.annotation.project.project import Project
 from davy.annotation.project.store import members
-from davy.core import Wording
+from davy.core import Metric, Wording
 from davy.store import Connection
 
 SCALE = (1, 2, 3, 4, 5)
@@ -160,3 +161,45 @@ def survey_results(db: Connection, project: Project) -> tuple[int, list[SurveyRe
         else:
             made.append(SurveyResult(question, len(replies), tuple(replies.count(step) for step in SCALE)))
     return len(given), made
+
+
+@dataclass(frozen=True, slots=True)
+class AgreementFigure:
+    """How far people agreed on one question in one phase (Fleiss' κ)."""
+
+    phase: str
+    question: str
+    metric: Metric
+
+
+@dataclass(frozen=True, slots=True)
+class DebriefFigures:
+    """What a project became. `people` are those who gave answers; `settled` is None where nobody has counted yet."""
+
+    posts: int
+    answers: int
+    settled: int | None
+    people: int
+    hours: float
+    agreed: tuple[AgreementFigure, ...] = ()
+
+
+def debrief_figures(db: Connection, project: Project) -> DebriefFigures:
+    """Return the figures of a project now. Reads a few rows a phase and person."""
+    board = monitoring.load_dashboard(db, project)
+    corpus = [phase for phase in board.phases if phase.in_corpus]
+    settled = [n for phase in corpus if (n := board.progress[phase.id].settled) is not None]
+    agreed = [
+        AgreementFigure(phase.name, measured.question, metric)
+        for phase in board.phases
+        for measured in board.measured.get(phase.id, ())
+        if (metric := measured.metric("fleiss")) is not None and metric.value is not None
+    ]
+    return DebriefFigures(
+        posts=sum(phase.size for phase in corpus),
+        answers=sum(progress.given for progress in board.progress.values()),
+        settled=sum(settled) if settled else None,
+        people=len({tally.annotator for tally in monitoring.by_people(board.tallies) if tally.given > 0}),
+        hours=sum(worked.seconds for worked in work_sessions.hours(db, project.id).values()) / 3600,
+        agreed=tuple(agreed),
+    )

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from davy.annotation.exchange import spreadsheet_tables
+from davy.annotation.exchange import spreadsheet_cells
 from davy.annotation.exchange.long_table import meta_cell, read_meta
 from davy.annotation.exchange.rows import POST_FIELDS, AnsweredPost, ExchangeContext, Rows, SettledAnswer, check_basis
 from davy.annotation.exchange.spreadsheet_cells import cell_of, column_types, labels_of, words_cell
@@ -27,13 +27,13 @@ _POST = ("id", "text", *POST_FIELDS, "sampler", "kind", "flags", "meta")
 
 def write(rows: Rows, path: Path, about: ExchangeContext) -> None:
     """Write the settled posts as a table, by its ending or `about.kind`."""
-    spreadsheet_tables.write_frames(_frames(rows, about), path, about)
+    spreadsheet_cells.write_frames(_frames(rows, about), path, about)
 
 
 def read(path: Path, about: ExchangeContext) -> Iterator[AnsweredPost]:
     """Yield the posts of a table with their settled answers; votes are counts and name nobody, so they stay behind."""
     number = 0
-    for frame in spreadsheet_tables.read_frames(path, about):
+    for frame in spreadsheet_cells.read_frames(path, about):
         if "id" not in frame.columns:
             raise UserError(f"{path.name} has no column 'id'; it has {', '.join(frame.columns[:20])}.")
         for cells in frame.iter_rows(named=True):
@@ -50,7 +50,7 @@ def _frames(rows: Rows, about: ExchangeContext) -> Iterator[pl.DataFrame]:
     schema: dict[str, Any] = dict.fromkeys((*_POST, *parts), pl.String)
     schema |= {f"{question.name}.gold": column_types(question)[0] for question in questions}
     settled = (row for row in rows if any(question.name in row.settled for question in questions))
-    return spreadsheet_tables.in_chunks(([_cells(row, questions)] for row in settled), schema)
+    return spreadsheet_cells.in_chunks(([_cells(row, questions)] for row in settled), schema)
 
 
 def _cells(row: AnsweredPost, questions: list[Question]) -> tuple[str | None, ...]:

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from davy.annotation.exchange import spreadsheet_tables
+from davy.annotation.exchange import spreadsheet_cells
 from davy.annotation.exchange.extra_fields import question_of
 from davy.annotation.exchange.rows import AnsweredPost, ExchangeContext, GivenAnswer, Rows
 from davy.annotation.exchange.spreadsheet_cells import cell_of, labels_of
@@ -22,13 +22,13 @@ if TYPE_CHECKING:
 
 def write(rows: Rows, path: Path, about: ExchangeContext) -> None:
     """Write one row an answer."""
-    spreadsheet_tables.write_frames(_frames(rows, about), path, about)
+    spreadsheet_cells.write_frames(_frames(rows, about), path, about)
 
 
 def read(path: Path, about: ExchangeContext) -> Iterator[AnsweredPost]:
     """Yield posts with answers, without texts; the rows about a post and person that stand together are one answer."""
     task, people, place = "", {}, ""  # type: str, dict[str, dict[str, tuple[str, ...]]], str
-    for number, cells in _numbered(spreadsheet_tables.read_frames(path, about), path.name):
+    for number, cells in _numbered(spreadsheet_cells.read_frames(path, about), path.name):
         here = f"{path.name}: row {number}"
         if str(cells["task"]) != task:
             if task:
@@ -60,7 +60,7 @@ def _frames(rows: Rows, about: ExchangeContext) -> Iterator[pl.DataFrame]:
                 if cell is not None
             ]
 
-    return spreadsheet_tables.in_chunks(answers(), dict.fromkeys(columns, pl.String))
+    return spreadsheet_cells.in_chunks(answers(), dict.fromkeys(columns, pl.String))
 
 
 def _numbered(frames: Iterable[pl.DataFrame], name: str) -> Iterator[tuple[int, dict[str, Any]]]:

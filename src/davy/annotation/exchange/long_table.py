@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from davy.annotation.exchange import spreadsheet_tables
+from davy.annotation.exchange import spreadsheet_cells
 from davy.annotation.exchange.rows import (
     POST_FIELDS,
     AnsweredPost,
@@ -41,12 +41,12 @@ _POST = ("text", *POST_FIELDS, "meta")
 
 def write(rows: Rows, path: Path, about: ExchangeContext) -> None:
     """Write the rows as a table, by its ending or `about.kind`."""
-    spreadsheet_tables.write_frames(_frames(rows, about), path, about)
+    spreadsheet_cells.write_frames(_frames(rows, about), path, about)
 
 
 def read(path: Path, about: ExchangeContext) -> Iterator[AnsweredPost]:
     """Yield the posts of a table with their answers; what formulas were held back is restored."""
-    yield from merge_rows(_rows(spreadsheet_tables.read_frames(path, about), about, path.name))
+    yield from merge_rows(_rows(spreadsheet_cells.read_frames(path, about), about, path.name))
 
 
 def _frames(rows: Rows, about: ExchangeContext) -> Iterator[pl.DataFrame]:
@@ -80,7 +80,7 @@ def _frames(rows: Rows, about: ExchangeContext) -> Iterator[pl.DataFrame]:
                 for given in row.given
             ]
 
-    return spreadsheet_tables.in_chunks(answers(), schema)
+    return spreadsheet_cells.in_chunks(answers(), schema)
 
 
 def _cells(questions: list[Any], given: GivenAnswer) -> list[str | None]:

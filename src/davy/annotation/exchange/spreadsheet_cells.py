@@ -1,20 +1,24 @@
-"""Labels in table cells, and cells that no spreadsheet runs.
+"""Labels in table cells, cells that no spreadsheet runs, and tables of such cells.
 
 Several labels share a cell, joined by a bar, as everywhere in Davy; "none of
 these" is the cell `none`. What could start a formula gets an apostrophe before
 it, and loses exactly that one when it is read back: at a cell's start, and inside
 it after a semicolon, where German Excel cuts a line whatever the file's commas say.
+Only CSV and TSV are treated so: JSONL and Parquet hold what they hold.
 """
 
 from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from davy.annotation.exchange.rows import ExchangeContext
 from davy.core import Question, UserError
 from davy.core.answers import NONE, SEPARATOR
+from davy.files import tables
 from davy.text.words import span_texts
 
 if TYPE_CHECKING:
@@ -24,6 +28,7 @@ if TYPE_CHECKING:
 _RISKY = "=+-@\t\r\n|%＝＋－＠"
 _INSIDE = re.compile(r"""([;\t\r\n]\s*)('*)([=＝]|[-+@－＋＠](?=[\w("]))""")
 _NUMBER = re.compile(r"[+-]?\d+([.,]\d+)?")
+CHUNK = 5_000
 
 
 def cell_of(question: Question, labels: tuple[str, ...] | None) -> str | None:
@@ -112,3 +117,39 @@ def _risky(value: str) -> bool:
     """Return whether a spreadsheet might run a cell; plain numbers, such as -3.5, are no formula."""
     start = value.lstrip(" \u00a0\ufeff")[:1] or value[:1]
     return bool(start) and start in _RISKY and not _NUMBER.fullmatch(value)
+
+
+def write_frames(frames: Iterable[pl.DataFrame], path: Path, about: ExchangeContext) -> None:
+    """Write frames as one table, by its ending or `about.kind`."""
+    if _spreadsheet(path, about):
+        frames = (map_texts(frame, escape_formula) for frame in frames)
+    tables.write(frames, path, format=about.kind)
+
+
+def read_frames(path: Path, about: ExchangeContext) -> Iterable[pl.DataFrame]:
+    """Return a table's frames as they were before formulas were held back."""
+    frames: Iterable[pl.DataFrame] = tables.batches(path, format=about.kind)
+    return (map_texts(frame, unescape_formula) for frame in frames) if _spreadsheet(path, about) else frames
+
+
+def in_chunks(rows: Iterable[list[tuple[Any, ...]]], schema: Mapping[str, Any]) -> Iterator[pl.DataFrame]:
+    """Yield frames of a few thousand rows from lists of rows; an empty one where there are none."""
+    import polars as pl
+
+    part: list[tuple[Any, ...]] = []
+    sent = False
+    for some in rows:
+        part += some
+        if len(part) >= CHUNK:
+            yield pl.DataFrame(part, schema=schema, orient="row")
+            part, sent = [], True
+    if part or not sent:
+        yield pl.DataFrame(part, schema=schema, orient="row")
+
+
+def _spreadsheet(path: Path, about: ExchangeContext) -> bool:
+    """Return whether a file is of a kind that spreadsheets open."""
+    name = (about.kind or path.name).lower()
+    for packed in (".gz", ".bz2", ".xz"):
+        name = name.removesuffix(packed)
+    return not about.raw and name.rpartition(".")[2] in ("csv", "tsv", "tab")

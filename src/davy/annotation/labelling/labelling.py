@@ -11,8 +11,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from davy.annotation.labelling import eligibility
-from davy.annotation.labelling.feedback import Feedback, feedback_on
+from davy.annotation.labelling import eligibility, screening
+from davy.annotation.labelling.screening import Feedback, feedback_on
 from davy.annotation.labelling.store import annotations, assignments, item_selection, prefetch, tallies
 from davy.annotation.labelling.store.item_selection import HeldAssignment
 from davy.annotation.labelling.store.tallies import Tally
@@ -247,8 +247,6 @@ def _screened(db: Connection, project: Project, member: Member, every: Sequence[
     tally = tallies.get(db, phase.id, member.user)
     if not phase.size or tally.given + tally.refused < phase.size:
         return member
-    from davy.annotation.labelling import screening
-
     results = screening.screening_results(db, project, phase, scheme_of(db, project), only=member.user)
     state = next((result.state for result in results if result.user == member.user), screening.OPEN)
     if state == screening.OPEN:

@@ -1,29 +1,31 @@
-"""Who passed a screening: each person's answers against gold, as a whole and for each class.
+"""Answers against gold: feedback after each answer of a training, and who passed a screening.
 
-A phase with gold and a pass mark in, one `Result` a person out. Only questions
-that gold settles count. A person has passed once they answered every post and
-reached the mark on each question that it names; a manager may decide otherwise,
-with a reason, and that is kept as an event.
+Only questions that gold settles count. `screening_results` gives one `ScreeningResult` a person, as a whole and for
+each class. A person has passed once they answered every post and reached the mark on each question that it names; a
+manager may decide otherwise, with a reason, and that is kept as an event.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
-from davy.annotation.project.project import Phase, Project
+from davy.annotation.project.project import Item, Phase, Project
 from davy.annotation.project.settings import level_marks
 from davy.annotation.project.store import members, phases
 from davy.annotation.settling import agreement
 from davy.annotation.settling.store import phase_answers
 from davy.core import Metric, Scheme, UserError
 from davy.core.annotation import Answers
+from davy.core.spans import overlap
 from davy.store import Connection, events
 
 PASSED, FAILED, OPEN = "passed", "failed", "open"
 DECIDED = "screening decided"
 """What the event of a manager's decision is called."""
+SAME_MARKS = 0.5
+"""From this overlap on two people's marks count as the same, as in ERASER's IoU F1."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -220,3 +222,34 @@ def _class(label: str, pairs: Sequence[tuple[str, str | None]]) -> ClassScore:
             answered[given or "–"] = answered.get(given or "–", 0) + 1
     total = sum(answered.values())
     return ClassScore(label, proportion("recall", answered.get(label, 0), total), answered)
+
+
+class Feedback(NamedTuple):
+    """What was said to one question, what is right, and whether they are the same."""
+
+    given: tuple[str, ...]
+    gold: tuple[str, ...]
+    right: bool
+
+
+def feedback_on(phase: Phase, item: Item, scheme: Scheme | None, answers: Answers) -> Mapping[str, Feedback] | None:
+    """Return how answers compare with gold, by question; None where the phase or the item gives no feedback.
+
+    Training gives it unless its settings say `feedback: false`; other phases never do.
+    """
+    if not phase.behaviour.feedback or item.gold is None or phase.settings.get("feedback") is False:
+        return None
+    completed = answers if scheme is None else scheme.completed(answers)
+    return {
+        name: Feedback(
+            tuple(completed.get(name, ())), gold, _is_right(scheme, name, tuple(completed.get(name, ())), gold)
+        )
+        for name, gold in item.gold.items()
+    }
+
+
+def _is_right(scheme: Scheme | None, name: str, given: tuple[str, ...], gold: tuple[str, ...]) -> bool:
+    """Return whether two answers are the same; marked words are, where half of what either marks is in both."""
+    if scheme is not None and name in {q.name for q in scheme.questions} and scheme.question(name).marks_text:
+        return overlap(given, gold) >= SAME_MARKS
+    return set(given) == set(gold)

@@ -1,7 +1,7 @@
-"""What a project decides: how answers are settled, how people are cared for, whom they can turn to.
+"""What a project decides: how answers are settled, how people are cared for and paid, whom they can turn to.
 
-A project file (`project_file.read`) or a project's stored `settings` in, one `ProjectSettings` out. Stored settings are
-plain JSON; `from_dict(to_dict(it))` gives the same again. What is not set has the value that the class here gives it.
+A project file (`project_file.read_plan`) or a project's stored `settings` in, one `ProjectSettings` out. What is stored
+is plain JSON; `from_dict(to_dict(settings))` gives the same again. What is not set has the default of its class here.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from fractions import Fraction
 from typing import Any, TypeVar
 from zoneinfo import ZoneInfo
 
-from davy.annotation.project.project import PROJECT_ROLES
+from davy.annotation.project.project import PROJECT_ROLES, Project
 from davy.core import FLAGS
 from davy.core.errors import UserError, nearest
 
@@ -333,3 +333,19 @@ def to_yaml(settings: ProjectSettings) -> str:
 def _without_point(value: Any) -> Any:
     """Return a whole number without its point."""
     return int(value) if isinstance(value, float) and value.is_integer() else value
+
+
+def pay_of(project: Project) -> dict[str, Any] | None:
+    """Return what an hour is paid, where the project says it."""
+    pay = project.settings.get("pay") or {}
+    per_hour = pay.get("per_hour")
+    if not isinstance(per_hour, int | float) or per_hour <= 0:
+        return None
+    return {"currency": str(pay.get("currency") or ""), "per_hour": float(per_hour)}
+
+
+def rate_of(project: Project, roles: Sequence[str]) -> float:
+    """Return what an hour of somebody with these roles is paid: experts may have a rate of their own."""
+    pay = project.settings.get("pay") or {}
+    own = pay.get("expert_per_hour") if "expert" in roles else None
+    return float(own or pay.get("per_hour") or 0.0)

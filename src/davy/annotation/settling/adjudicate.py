@@ -1,23 +1,40 @@
 """Settling posts by the project's rules: an item's answers in; verdicts, and cases for experts, out.
 
-`settle_item` runs in the transaction that saved the last answer and may run
-again: it writes only what changed. What an expert decided (`annotate.expert_cases`)
-stands against later answers.
+`settle_item` runs in the transaction that saved the last answer and may run again: it writes only what changed. What
+an expert decided (`settling.expert_cases`) stands against later answers.
+
+Flags are settled by majority and kept as a case of kind `flag`: settled at once if it is only noted, open if an expert
+is to look. A project says with `flags: {unrealistic: {rule: majority, otherwise: drop}}` when a flag holds and what
+follows then: `open` notes it, `expert` asks one, `drop` drops the post.
 """
+
+from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from davy.annotation.labelling.flags import NOT_NEEDED, settle_flags
 from davy.annotation.labelling.store import annotations, items, prefetch
 from davy.annotation.project.project import Item, Phase, Project
+from davy.annotation.project.settings import AdjudicationRule
 from davy.annotation.project.store import posts
-from davy.annotation.settling.rules import RuleOutcome, Rules, questions_for_expert, read_rules, settle
+from davy.annotation.settling.rules import (
+    RuleOutcome,
+    Rules,
+    flag_holds,
+    flag_votes,
+    questions_for_expert,
+    read_rules,
+    settle,
+)
 from davy.annotation.settling.store import cases, verdicts
 from davy.annotation.settling.store.cases import AdjudicationCase
 from davy.annotation.settling.store.verdicts import PostVerdicts
 from davy.core import Annotation, Scheme, Verdict
 from davy.store import Connection, events
+
+NOTED = AdjudicationRule("majority", otherwise="open")
+NOT_NEEDED = "no longer needed"
+"""Why a case was closed that no expert has to look at any more; a changed answer may ask for one again."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,3 +165,36 @@ def _ask_expert(
         cases.settle(db, waiting.id, by=events.SYSTEM, outcome=outcome, reason=None)
     elif waiting is not None and (waiting.questions, waiting.why) != (questions, why):
         cases.change(db, waiting.id, questions=questions, why=why)
+
+
+def settle_flags(
+    db: Connection, project: Project, item: Item, given: Sequence[Annotation], known: Sequence[AdjudicationCase]
+) -> str:
+    """Note what people flagged and return what follows: `open`, `expert` or `drop`. What an expert saw stands."""
+    rules = {flag: AdjudicationRule(**rule) for flag, rule in (project.settings.get("flags") or {}).items()}
+    votes = flag_votes(given)
+    holding = [flag for flag, n in votes.items() if flag_holds(rules.get(flag, NOTED), n)]
+    follows = {rules.get(flag, NOTED).otherwise for flag in holding}
+    what = next((step for step in ("drop", "expert") if step in follows), "open")
+    flagged = [case for case in known if case.kind == "flag"]
+    if any(case.outcome.get("decisions") for case in flagged):
+        return "open"
+    record = {flag: {"for": n, "of": of, "holds": flag in holding} for flag, (n, of) in votes.items()}
+    last = flagged[-1].outcome if flagged else {}
+    if record == last.get("flags", {}) and not (what == "expert" and last.get("why") == NOT_NEEDED):
+        return what
+    for case in flagged:
+        if case.state == "open":
+            cases.settle(db, case.id, by=events.SYSTEM, outcome={**case.outcome, "why": "flags changed"}, reason=None)
+    cases.add(
+        db,
+        project=project.id,
+        item=item.id,
+        post=item.post,
+        kind="flag",
+        why=holding,
+        by=events.SYSTEM,
+        state="open" if what == "expert" else "settled",
+        outcome={"flags": record},
+    )
+    return what

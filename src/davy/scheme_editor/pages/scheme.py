@@ -14,8 +14,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from davy import schemes as shipped
-from davy.annotation.labelling.pages.marks import PostText, shown_marks
-from davy.annotation.labelling.pages.questions import question_views, read_answers
+from davy.annotation.labelling.pages.questions import PostText, question_views, read_answers, shown_marks
 from davy.annotation.labelling.pages.sheets import FormState, questions_html
 from davy.core import Wording
 from davy.core.question_kind import DEFAULT_KIND, QUESTION_KINDS, kind_called

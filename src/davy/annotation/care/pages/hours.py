@@ -10,12 +10,12 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from davy.annotation.care import care
-from davy.annotation.care.pay import pay_of, rate_of
 from davy.annotation.care.store import work_sessions as sittings
 from davy.annotation.care.store.work_sessions import Hours, WorkSitting
 from davy.annotation.exchange.spreadsheet_cells import escape_formula, map_texts
 from davy.annotation.project.pages.project_access import Place, in_project, project_page
 from davy.annotation.project.project import Member, Project
+from davy.annotation.project.settings import pay_of, rate_of
 from davy.annotation.project.store import members
 from davy.store import Connection
 from davy.web.context import context_of

@@ -9,7 +9,7 @@ from starlette.datastructures import FormData
 from starlette.requests import Request
 from starlette.responses import Response
 
-from davy.annotation.care import debrief, survey
+from davy.annotation.care import survey
 from davy.annotation.care.store import responses
 from davy.annotation.project.pages.project_access import Manages, Place, in_project, project_page
 from davy.annotation.project.store import projects
@@ -85,7 +85,7 @@ def results(request: Request, place: Here) -> Response:
     if place.project.state != "closed" and not place.may("manage"):
         raise LocalizedError("not_closed", status=403)
     with context_of(request).store.read() as db:
-        figures = debrief.figures(db, place.project)
+        figures = survey.debrief_figures(db, place.project)
     lang = render.translator_of(request).lang
     own = Wording(place.project.settings.get("debrief") or "").said_in(lang)
     return project_page(request, place, "debrief.html", figures=figures, own=render_markdown(own) if own else "")

@@ -22,7 +22,6 @@ from davy.annotation.care.pages.consent import member_of
 from davy.annotation.care.store import work_sessions
 from davy.annotation.care.store.work_sessions import WorkSitting
 from davy.annotation.labelling import labelling
-from davy.annotation.labelling.feedback import feedback_on
 from davy.annotation.labelling.labelling import Sheet
 from davy.annotation.labelling.pages.questions import read_answers
 from davy.annotation.labelling.pages.sheets import AnsweredSheet, FormState
@@ -33,6 +32,7 @@ from davy.annotation.labelling.pages.steps import (
     respond,
     respond_to_form,
 )
+from davy.annotation.labelling.screening import feedback_on
 from davy.annotation.labelling.store import item_selection
 from davy.annotation.project.pages.project_access import (
     Place,

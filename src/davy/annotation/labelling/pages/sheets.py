@@ -15,16 +15,19 @@ from typing import Any
 from jinja2 import Environment
 from markupsafe import Markup
 
-from davy.annotation.labelling.feedback import Feedback
 from davy.annotation.labelling.labelling import Sheet
-from davy.annotation.labelling.pages.marks import NO_TEXT, PostText, mark_rows, shown_marks
 from davy.annotation.labelling.pages.questions import (
     LONGEST_OWN,
+    NO_TEXT,
     IdentityKey,
+    PostText,
     QuestionView,
+    mark_rows,
     note_on_flag,
     question_views,
+    shown_marks,
 )
+from davy.annotation.labelling.screening import Feedback
 from davy.annotation.project.project import Member, Phase, Project
 from davy.core import Annotation, Guideline, Post, Scheme
 from davy.core.annotation import Answers

@@ -13,7 +13,6 @@ from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 
 from davy.annotation.care.care import RestPeriod, WorkDay
-from davy.annotation.care.pay import pay_of, rate_of
 from davy.annotation.labelling import eligibility
 from davy.annotation.labelling.labelling import Sheet
 from davy.annotation.labelling.pages.sheets import (
@@ -26,6 +25,7 @@ from davy.annotation.labelling.pages.sheets import (
 from davy.annotation.labelling.store import tallies
 from davy.annotation.project.pages.project_access import Place, project_page
 from davy.annotation.project.project import Member, Phase, Project
+from davy.annotation.project.settings import pay_of, rate_of
 from davy.annotation.project.store import phases
 from davy.annotation.settling.store import phase_answers
 from davy.people.store.users import User

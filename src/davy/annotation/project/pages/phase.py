@@ -1,18 +1,19 @@
-"""One phase of a project: how far it is, what its rule says, and what to do next. Calibration and screening have more.
+"""One phase of a project: how far it is, what its rule says, what to do next, and in a screening, who passed.
 
-Managers and experts see everyone under pseudonyms; an annotator sees their own part.
+Managers and experts see everyone under pseudonyms and managers may decide otherwise about a screening, with a reason;
+an annotator sees their own part alone. What a calibration shows is in `settling/pages/calibration.py`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from fastapi import APIRouter
 from starlette.requests import Request
 from starlette.responses import Response
 
-from davy.annotation.labelling.pages import screening
+from davy.annotation.labelling import screening
 from davy.annotation.project import monitoring, phase_gates, project_creation
 from davy.annotation.project.pages.project_access import Here, Manages, Place, project_page
 from davy.annotation.project.pages.watch import distribution
@@ -20,6 +21,7 @@ from davy.annotation.project.project import Phase
 from davy.annotation.project.store import members, phases
 from davy.annotation.settling import agreement
 from davy.annotation.settling.pages import calibration
+from davy.annotation.settling.pages.calibration import address_of
 from davy.annotation.settling.store import phase_answers
 from davy.core import Scheme
 from davy.people.pages.visitor import Form, field
@@ -29,6 +31,7 @@ from davy.web.context import context_of
 from davy.web.errors import LocalizedError
 from davy.web.i18n import Translator
 from davy.web.refused_by import refused_by
+from davy.web.translations import translated_label
 
 router = APIRouter(include_in_schema=False)
 
@@ -47,7 +50,7 @@ class _View(NamedTuple):
 
 PAGES: Mapping[str, Callable[[_View], dict[str, Any]]] = {
     "phase_calibration": lambda page: calibration.values(page.phase, page.measured, page.words),
-    "phase_screening": lambda page: screening.values(
+    "phase_screening": lambda page: screening_values(
         page.db, page.place, page.phase, page.scheme, page.person, page.words.lang
     ),
 }
@@ -157,3 +160,53 @@ def _following(every: list[Phase], phase: Phase, act: str) -> Phase | None:
         return next((other for other in later if other.behaviour.gate), None)
     passed = [other for other in later if not (phase.behaviour.gate and other.behaviour.gate)]
     return passed[0] if act == "open" and passed else None
+
+
+def screening_values(
+    db: Connection, place: Place, phase: Phase, scheme: Scheme, person: str, lang: str
+) -> dict[str, Any]:
+    """Return what the page of a screening shows: everyone's results for those who watch, else the reader's own."""
+    own = None if place.may("watch") else place.account.id
+    results = screening.screening_results(db, place.project, phase, scheme, only=own)
+    chosen = next((result for result in results if result.pseudonym == person), None)
+    titles = {
+        question.name: {label.name: translated_label(label, lang) for label in question.labels}
+        for question in scheme.questions
+    }
+    return {
+        "results": results,
+        "chosen": chosen,
+        "picture": chosen.marks
+        if chosen
+        else screening.combine_scores([result.marks for result in results])
+        if own is None
+        else (),
+        "counts": {state: sum(result.state == state for result in results) for state in ("passed", "failed", "open")},
+        "mark": max(screening.pass_marks(phase.settings, scheme).values(), default=None),
+        "titles": titles,
+        "shade": shade_of,
+    }
+
+
+@router.post("/projects/{project_id}/phases/{name}/decide")
+def decide_screening(request: Request, place: Manages, name: str, form: Form) -> Response:
+    """Let a manager say that somebody passed or failed, with a reason that is kept."""
+    pseudonym, state, reason = field(form, "person"), field(form, "state"), field(form, "reason", most=500)
+    with context_of(request).store.write() as db:
+        phase = phases.by_name(db, place.project.id, name)
+        user = next(
+            (
+                member.user
+                for member in members.of_project(db, place.project.id, left=True)
+                if member.pseudonym == pseudonym
+            ),
+            "",
+        )
+        screening.decide(db, place.project, phase, user, state, reason=reason, by=place.account.id)
+    return render.redirect(request, address_of(place, phase), "decided", person=pseudonym)
+
+
+def shade_of(n: int, among: Sequence[int]) -> int:
+    """Return which of the shades 0 to 5 a cell of a confusion table has: its share of its row."""
+    total = sum(among)
+    return round(5 * n / total) if total else 0

@@ -14,8 +14,17 @@ from typing import Any
 
 from starlette.datastructures import FormData
 
-from davy.annotation.labelling.pages.marks import MarkRow, PostText, mark_rows, overlay_rows
-from davy.annotation.labelling.pages.questions import LONGEST_OWN, SEPARATOR, QuestionView, question_views, read_marks
+from davy.annotation.labelling.pages.questions import (
+    LONGEST_OWN,
+    SEPARATOR,
+    MarkRow,
+    PostText,
+    QuestionView,
+    mark_rows,
+    overlay_rows,
+    question_views,
+    read_marks,
+)
 from davy.annotation.labelling.pages.sheets import answer_titles, post_text
 from davy.annotation.settling.expert_cases import AnonymousAnswer, CaseReview
 from davy.core import Guideline, Post, Scheme

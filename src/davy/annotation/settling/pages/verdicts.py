@@ -15,7 +15,7 @@ from fastapi import APIRouter, Depends, Query
 from starlette.requests import Request
 from starlette.responses import Response
 
-from davy.annotation.labelling.pages.marks import shown_marks
+from davy.annotation.labelling.pages.questions import shown_marks
 from davy.annotation.project.pages.project_access import Place, in_project, project_page
 from davy.annotation.project.project import Phase
 from davy.annotation.project.project_scheme import scheme_of
