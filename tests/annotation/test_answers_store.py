@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 import pytest
 
 from davy.annotation.labelling.store import annotations
-from davy.annotation.project.store import guidelines, projects
+from davy.annotation.project.store import projects
 from davy.annotation.settling.store import verdicts
 from davy.core import Annotation, Guideline, Label, Post, Question, Scheme, UserError, Verdict, Wording
 from davy.schemes.store import schemes
@@ -73,10 +73,10 @@ def test_guidelines_grow_but_never_change(ready):
         project = projects.create(
             db, id="pilot", title="Pilot", scheme="grumble", scheme_version=1, settings={}, by="shell"
         )
-        guidelines.add(db, project, second, by="ada")
-        assert guidelines.of_project(db, "pilot") == [first, second]
+        projects.add_guideline(db, project, second, by="ada")
+        assert projects.guidelines_of(db, "pilot") == [first, second]
     with pytest.raises(UserError, match="a new one is 3"), ready.write() as db:
-        guidelines.add(db, project, replace(second, text=Wording("Be wild.")), by="ada")
+        projects.add_guideline(db, project, replace(second, text=Wording("Be wild.")), by="ada")
 
 
 def test_what_a_scheme_brings_later_is_for_later_projects(ready):
@@ -86,7 +86,7 @@ def test_what_a_scheme_brings_later_is_for_later_projects(ready):
         projects.create(db, id="before", **about)
         schemes.save(db, grown, "name: grumble\ntitle: other words\n", by="shell")
         projects.create(db, id="after", **about)
-        assert [len(guidelines.of_project(db, name)) for name in ("before", "after")] == [1, 2]
+        assert [len(projects.guidelines_of(db, name)) for name in ("before", "after")] == [1, 2]
         assert schemes.get(db, "grumble").yaml == "name: grumble\n"
     changed = replace(SCHEME, guidelines=(Guideline(1, Wording("Be wild.")),))
     with pytest.raises(UserError, match="guideline 3"), ready.write() as db:

@@ -10,7 +10,7 @@ from dataclasses import replace
 
 import pytest
 
-from davy.annotation.project.pages import stored_uploads
+from davy.annotation.project.pages import upload_form
 from davy.annotation.project.store import images, phases, posts, projects
 from davy.people.store import users
 from drawn_memes import draw
@@ -58,7 +58,7 @@ def test_an_excel_file_is_shown_first_and_its_columns_are_chosen(site):
     with site.store.read() as db:
         frame = next(posts.frames(db, project="fresh"))
     assert frame["lang"].to_list() == ["de", "de"]
-    assert stored_uploads.find(site.settings, site.people["expert"].id, kept_id(seen)) is None
+    assert upload_form.find_upload(site.settings, site.people["expert"].id, kept_id(seen)) is None
 
 
 def test_a_file_with_known_columns_needs_no_second_step(site):
@@ -161,8 +161,8 @@ def test_only_the_last_few_files_that_somebody_sent_are_kept(site):
     client = site.as_("expert")
     ids = [kept_id(send(client, b"id,text\na,one\n", "p.csv", do="look")) for _ in range(7)]
     owner = site.people["expert"].id
-    there = [upload_id for upload_id in ids if stored_uploads.find(site.settings, owner, upload_id)]
-    assert there == ids[-stored_uploads.MOST_KEPT :]
+    there = [upload_id for upload_id in ids if upload_form.find_upload(site.settings, owner, upload_id)]
+    assert there == ids[-upload_form.MOST_KEPT :]
 
 
 def test_a_second_upload_says_what_is_new_and_what_was_there(site):

@@ -6,10 +6,10 @@ import polars as pl
 import pytest
 
 from davy.annotation.labelling import labelling
-from davy.annotation.project import guidelines, project_creation, project_file
+from davy.annotation.project import project_creation, project_file, project_scheme
 from davy.annotation.project.project_scheme import scheme_of
-from davy.annotation.project.store import guidelines as guidelines_store
 from davy.annotation.project.store import members, messages, phases
+from davy.annotation.project.store import projects as guidelines_store
 from davy.core.errors import UserError
 from davy.people.store import users
 from davy.schemes import load
@@ -35,12 +35,14 @@ def labelled(store):
 
 def publish(store, project, text: str, **more):
     with store.write() as db:
-        return guidelines.publish(db, project, load("hate"), {"en": text}, changes="clearer", by=events.SHELL, **more)
+        return project_scheme.publish_guideline(
+            db, project, load("hate"), {"en": text}, changes="clearer", by=events.SHELL, **more
+        )
 
 
 def test_only_the_answers_that_it_affects_come_back_and_a_new_answer_is_given_under_it(store, labelled):
     project, member = labelled
-    made = publish(store, project, "# New", again=guidelines.SecondLook("hate", ("hateful",)))
+    made = publish(store, project, "# New", again=project_scheme.SecondLook("hate", ("hateful",)))
     assert made.again == 2
     with store.write() as db:
         seen = set()
@@ -55,7 +57,7 @@ def test_only_the_answers_that_it_affects_come_back_and_a_new_answer_is_given_un
 def test_all_answers_come_back_where_asked_and_none_where_not(store, labelled):
     project, _ = labelled
     assert publish(store, project, "# One").again == 0
-    assert publish(store, project, "# Two", again=guidelines.SecondLook()).again == 4
+    assert publish(store, project, "# Two", again=project_scheme.SecondLook()).again == 4
 
 
 def test_it_is_announced_in_its_own_project_and_changes_no_other_with_the_same_scheme(store, labelled):
@@ -80,8 +82,8 @@ def test_it_is_announced_in_its_own_project_and_changes_no_other_with_the_same_s
     [
         ("  ", {}, "empty"),
         ("x" * 100_001, {}, "at most 100,000"),
-        ("# New", {"again": guidelines.SecondLook("hte")}, "Did you mean 'hate'"),
-        ("# New", {"again": guidelines.SecondLook("hate", ("hatful",))}, "Did you mean 'hateful'"),
+        ("# New", {"again": project_scheme.SecondLook("hte")}, "Did you mean 'hate'"),
+        ("# New", {"again": project_scheme.SecondLook("hate", ("hatful",))}, "Did you mean 'hateful'"),
     ],
 )
 def test_what_cannot_be_published_changes_nothing(store, labelled, text, more, said):
@@ -89,7 +91,7 @@ def test_what_cannot_be_published_changes_nothing(store, labelled, text, more, s
     with pytest.raises(UserError, match=said):
         publish(store, project, text, **more)
     with store.read() as db:
-        assert len(guidelines_store.of_project(db, project.id)) == len(load("hate").guidelines)
+        assert len(guidelines_store.guidelines_of(db, project.id)) == len(load("hate").guidelines)
 
 
 def test_the_same_words_are_no_new_version(store, labelled):
@@ -100,7 +102,7 @@ def test_the_same_words_are_no_new_version(store, labelled):
 
 
 def test_a_difference_names_what_is_new_and_what_is_gone():
-    assert guidelines.difference("a\nb\nc", "a\nB\nc") == [
+    assert project_scheme.guideline_difference("a\nb\nc", "a\nB\nc") == [
         ("same", "a"),
         ("gone", "b"),
         ("new", "B"),

@@ -9,7 +9,7 @@ import pytest
 
 from davy.annotation.care.store import work_sessions
 from davy.annotation.labelling.store import annotations, assignments, tallies
-from davy.annotation.project.store import guidelines, members, phases, posts
+from davy.annotation.project.store import members, phases, posts, projects
 from davy.core import Guideline, Wording
 from davy.people.store import users
 from davy.server.app import create_app
@@ -257,7 +257,7 @@ def test_a_second_look_shows_the_earlier_answer_and_what_changed(site):
     html = send(client, client.get(lamps.path).text, RUDE).text
     with site.store.write() as db:
         added = Guideline(2, Wording("Read it **thrice**."), {}, "Whispers count as well. <b>really</b>")
-        guidelines.add(db, lamps.project, added, by="shell")
+        projects.add_guideline(db, lamps.project, added, by="shell")
         assert assignments.request_second_look(db, "lamps", by="shell", before_guideline=2) == 1
     after = send(client, html, POLITE).text
     assert shown(after) == 1

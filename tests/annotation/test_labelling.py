@@ -8,7 +8,7 @@ import pytest
 
 from davy.annotation.labelling import labelling
 from davy.annotation.labelling.store import annotations, assignments, items, tallies
-from davy.annotation.project.store import guidelines, members, phases, projects
+from davy.annotation.project.store import members, phases, projects
 from davy.core import Guideline, UserError, Wording
 from davy.schemes.store import schemes
 from davy.store import Store, events
@@ -327,7 +327,7 @@ def test_a_new_guideline_is_in_force_for_the_next_answer_and_asks_for_a_second_l
     first = bench.answer("ada", YES)
     held = bench.next("ada")
     with store.write() as db:
-        guidelines.add(db, bench.project, Guideline(2, Wording("Be kinder."), changes="kinder"), by="shell")
+        projects.add_guideline(db, bench.project, Guideline(2, Wording("Be kinder."), changes="kinder"), by="shell")
         flagged = assignments.request_second_look(
             db, "pilot", question="grumpy", labels=["yes"], before_guideline=2, by="shell"
         )

@@ -12,7 +12,7 @@ from davy.annotation.labelling.store.tallies import Tally
 from davy.annotation.project import monitoring
 from davy.annotation.project.project import Phase
 from davy.annotation.project.store import phases
-from davy.annotation.settling import agreement, disagreements
+from davy.annotation.settling import agreement
 from davy.annotation.settling.store import agreements, phase_answers
 from davy.annotation.settling.store.agreements import AgreementSnapshot
 from davy.store import columns
@@ -169,9 +169,9 @@ def test_a_phase_is_due_after_enough_answers_or_enough_minutes():
 
 def test_how_divided_a_post_is_counts_pairs_over_questions():
     said = {"hate": {"a": "yes", "b": "yes", "c": "no"}, "kind": {"a": "x", "b": "y"}, "alone": {"a": "z"}}
-    assert disagreements._disagreement(said) == pytest.approx((2 / 3 + 1) / 2)
-    assert disagreements._disagreement({"hate": {"a": "yes"}}) == 0
-    assert disagreements._disagreement({}) == 0
+    assert agreement._disagreement(said) == pytest.approx((2 / 3 + 1) / 2)
+    assert agreement._disagreement({"hate": {"a": "yes"}}) == 0
+    assert agreement._disagreement({}) == 0
 
 
 def test_marks_of_many_people_add_up():

@@ -6,7 +6,7 @@ from itertools import pairwise
 import pytest
 
 from davy.annotation.labelling.store.items import random_order
-from davy.annotation.project.post_order import spread_severe
+from davy.annotation.project.post_allocation import spread_severe
 
 
 @pytest.mark.parametrize(

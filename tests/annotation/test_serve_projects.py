@@ -15,7 +15,7 @@ from davy.annotation.project import project_creation, project_file
 from davy.annotation.project.pages.project_access import ADMINS_MAY, PROJECT_MAY, ROOMS
 from davy.annotation.project.phase_kind import PHASE_KINDS, PhaseKind
 from davy.annotation.project.project import PROJECT_ROLES
-from davy.annotation.project.store import guidelines, members, messages, phases, posts, projects
+from davy.annotation.project.store import members, messages, phases, posts, projects
 from davy.people.store import invitations, personal_data, users
 from davy.people.store.invitations import invitations as invitation_table
 from davy.schemes.store import schemes
@@ -426,7 +426,7 @@ def test_a_new_version_shows_what_changed_is_announced_and_a_replayed_form_makes
     assert "<ins>2</ins>" in html
     assert "<del>two</del>" in html
     with site.store.read() as db:
-        newest = guidelines.of_project(db, "pilot")[-1]
+        newest = projects.guidelines_of(db, "pilot")[-1]
         assert newest.changes == "numbers"
         assert any("numbers" in thread.first.text for thread in messages.threads(db, "pilot"))
     assert manager.get(f"{page}?version={newest.version - 1}").status_code == 200

@@ -11,7 +11,7 @@ import pytest
 from davy.annotation.labelling.store import items
 from davy.annotation.project import monitoring
 from davy.annotation.project.store import members, messages, phases
-from davy.annotation.settling import disagreements
+from davy.annotation.settling import agreement
 from davy.annotation.settling.agreement import scheme_of
 from davy.annotation.settling.jobs import MEASURE_AGREEMENT as KIND
 from davy.annotation.settling.jobs import enqueue_due_phases
@@ -152,7 +152,7 @@ def test_the_review_has_the_most_divided_post_first_and_keeps_notes(site, team):
     assert waits.status_code == 403
     assert "once the phase is closed" in waits.text
     with site.store.read() as db:
-        found = disagreements.divided_posts(db, project, phase, scheme_of(db, project))
+        found = agreement.divided_posts(db, project, phase, scheme_of(db, project))
     assert [it.disagreement for it in found] == sorted((it.disagreement for it in found), reverse=True)
     page = manager.get(f"{here}/review").text
     assert re.findall(r'<li id="(\w{20})">', page) == [it.post for it in found[:10]]
@@ -248,7 +248,7 @@ def test_a_phase_may_have_an_odd_name(site, team):
     answer = post(manager, f"{here}/go-on", {"do": "close"}, page=here)
     assert manager.get(answer.headers["location"]).status_code == 200
     with site.store.read() as db:
-        first = disagreements.divided_posts(db, project, phase, scheme_of(db, project))[0].post
+        first = agreement.divided_posts(db, project, phase, scheme_of(db, project))[0].post
     answer = post(manager, f"{here}/notes", {"post": first, "text": "So."}, page=f"{here}/review")
     assert "So." in manager.get(answer.headers["location"]).text
 

@@ -7,8 +7,8 @@ from dataclasses import replace
 import pytest
 
 from davy import schemes
-from davy.annotation.project import guidelines, project_creation, project_file
-from davy.annotation.project.project_scheme import scheme_of
+from davy.annotation.project import project_creation, project_file
+from davy.annotation.project.project_scheme import current_guideline, publish_guideline, scheme_of
 from davy.core import UserError, Wording
 from davy.store import events
 
@@ -73,10 +73,10 @@ def test_another_project_can_still_be_made_with_the_scheme(store, project):
 
 def test_words_that_a_project_wrote_itself_get_no_translation_of_others(store, project):
     with store.write() as db:
-        shipped = guidelines.current(db, project).text
+        shipped = current_guideline(db, project).text
         with pytest.raises(UserError, match="Change something first"):
-            guidelines.publish(db, project, scheme_of(db, project), shipped, changes="none", by=events.SHELL)
-        guidelines.publish(db, project, scheme_of(db, project), {"en": "# Ours"}, changes="ours", by=events.SHELL)
+            publish_guideline(db, project, scheme_of(db, project), shipped, changes="none", by=events.SHELL)
+        publish_guideline(db, project, scheme_of(db, project), {"en": "# Ours"}, changes="ours", by=events.SHELL)
     with store.read() as db:
         found = scheme_of(db, project)
     assert dict(found.guidelines[0].text) == dict(shipped)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import polars as pl
 import pytest
 
-from davy.annotation.project.store import guidelines, members, messages, posts
+from davy.annotation.project.store import members, messages, posts, projects
 from davy.jobs import store as jobs
 from two_projects import SECRET, fill
 from web_site import post
@@ -99,7 +99,7 @@ def test_a_guideline_is_published_in_one_project_alone(site, ids):
     page = "/projects/q/guideline/new"
     assert post(site.as_("manager of q"), page, form, page=page).status_code == 303
     with site.store.read() as db:
-        assert guidelines.of_project(db, "q")[-1].changes == "please look"
+        assert projects.guidelines_of(db, "q")[-1].changes == "please look"
         assert messages.threads(db, "p") == []
     for path in ("guideline", "label", "channel"):
         assert "Sign in again" not in site.as_("annotator").get(f"/projects/p/{path}").text

@@ -7,7 +7,7 @@ import pytest
 from sqlalchemy import event, text
 
 from davy.annotation.labelling.store import annotations
-from davy.annotation.project.store import guidelines, posts, projects
+from davy.annotation.project.store import posts, projects
 from davy.annotation.settling.store import verdicts
 from davy.core import Annotation, Label, Post, Question, Scheme, Verdict
 from davy.jobs import store as jobs
@@ -45,7 +45,7 @@ def everyday(store: Store) -> None:
             list(posts.frames(db, project=project))
         posts.get(db, post)
         posts.is_hidden(db, post)
-        guidelines.of_project(db, "a")
+        projects.guidelines_of(db, "a")
         given = Annotation(columns.new_id(), post, ada.id, "grumble", 1, 0, {"grumpy": ("yes",)}, columns.now())
         annotations.add(db, given, SCHEME)
         annotations.of_post(db, post, scheme="grumble", version=1)

@@ -1,7 +1,7 @@
 """The data statement that travels with an export: what its rows say, and who labelled, as counts.
 
 Rows pass by once and only counts are kept. What people said about themselves
-comes from `annotate.demographics`, which lets no small group be seen.
+comes from `care.demographics`, which lets no small group be seen.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Export a project into a file, import a file into a project: whole or not at all.
 
-A store and a request in, a summary out. Formats and rows are the business of
-`annotate.exchange`; files are unpacked, checked and written here.
+A store and a request in, a summary out. Each format has a module
+beside this one (`formats`); files are unpacked, checked and written here.
 """
 
 from __future__ import annotations

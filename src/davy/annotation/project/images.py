@@ -75,7 +75,7 @@ def pictures_in_folder(folder: Path) -> PictureFiles:
 
 
 def pictures_in_zip(path: Path, name: str) -> PictureFiles:
-    """Return the pictures in a zip that was checked on the way in (`serve.uploads`); folders of macOS are left out."""
+    """Return the pictures in a zip that was checked on the way in (`web.uploads`); folders of macOS are left out."""
 
     def reader(member: zipfile.ZipInfo) -> Callable[[], bytes]:
         def read() -> bytes:

@@ -1,4 +1,4 @@
-"""When a phase may open and close, and what comes after it, by the table of `core.phase_kind`.
+"""When a phase may open and close, and what comes after it, by the table of `project.phase_kind`.
 
 A project and its phases in, one `PhaseStatus` per phase out: what is done, what is
 allowed, and where not, why. A manager who knows better goes on anyway, with a reason that the record keeps.

@@ -18,10 +18,10 @@ CLOSES_BY: tuple[str, ...] = (
     "posts answered",
     "round closed",
 )
-"""What must be true before a phase closes; `annotate.phase_gates` has a function for each."""
+"""What must be true before a phase closes; `project.phase_gates` has a function for each."""
 
 TASKS: tuple[str, ...] = ("filter", "build", "confounders")
-"""What people do with memes besides rating them; `annotate.meme_tasks` keeps what comes of it."""
+"""What people do with memes besides rating them; `memes.meme_tasks` keeps what comes of it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +53,7 @@ class PhaseKind:
     spare_posts: bool = False
     """While it waits, a further set of a phase with a gate may take posts from it."""
     page: str = "phase"
-    """The page that serves it: a template of this name, and a row in `pages.phase.PAGES` where it shows more."""
+    """The page that serves it: a template of this name, and a row in `project.pages.phase.PAGES` if it shows more."""
     progress_by: str = "posts"
     """Whether its page counts `posts` or `people` first."""
     grows: bool = False

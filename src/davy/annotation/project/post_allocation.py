@@ -1,12 +1,17 @@
-"""Which posts each phase gets: the pool, shuffled once by the plan's seed, dealt out phase by phase.
+"""Which posts each phase gets and in which order: the pool, shuffled once by the plan's seed, dealt out phase by phase.
 
 A plan, its scheme and frames in; rows of (post, right answers, batch) for each phase out. Nothing is stored here.
+Posts that are hard to read are spread out (`spread_severe`, by seed). How hard a post is comes from a column `severity`
+or `severity` in `meta`. Else it is 1 if a settled (`Q.gold`) or guessed (`Q.label`) answer is a label that the scheme
+calls severe.
 """
 
 from __future__ import annotations
 
+import json
 import random
-from collections.abc import Mapping, Sequence
+from array import array
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from davy.annotation.project.project import Phase
@@ -14,12 +19,15 @@ from davy.annotation.project.project_file import REST, PhasePlan, ProjectPlan
 from davy.core import Scheme, UserError
 from davy.core.annotation import Answers
 from davy.core.gold import right_answers
+from davy.core.scheme import fold_spelling
 
 if TYPE_CHECKING:
     import polars as pl
 
+
 Row = tuple[str, Answers | None, str | None]
 """(post id, right answers or None, batch or None): what `items.add` takes."""
+SEVERITY_LEVELS = 8
 
 
 def allocate_posts(
@@ -124,3 +132,86 @@ def need_gold(phase: Phase | PhasePlan, rows: list[Row]) -> None:
                 f"Phase {phase.name!r} is a {phase.kind}, so every post needs its right answers, and {post!r} has "
                 "none. Give them as columns such as QUESTION.gold."
             )
+
+
+def spread_severe(severities: Sequence[float], *, seed: int) -> Sequence[int]:
+    """Return places in which posts of each severity are by chance but evenly spaced, the hardest most evenly.
+
+    Of n posts with h hard ones, no stretch of n/h posts has more than two hard ones. Finer severities than
+    eight levels are put into eight of equal width.
+    """
+    chance = random.Random(seed)  # noqa: S311 — an order, not a secret
+    n = len(severities)
+    places = array("i", bytes(4 * n))
+    by_severity: dict[float, list[int]] = {}
+    for number, severity in enumerate(_severity_levels(severities)):
+        by_severity.setdefault(severity, []).append(number)
+    free = array("i", range(n))
+    for severity in sorted(by_severity, reverse=True):
+        rows = by_severity[severity]
+        chance.shuffle(rows)
+        step = len(free) / len(rows)
+        # One in each stretch of the free places, in its middle half; where stretches are short, so that no two meet.
+        wide = min(0.25, 0.499 * (1 - 1 / step))
+        chosen = [int((number + chance.uniform(0.5 - wide, 0.5 + wide)) * step) for number in range(len(rows))]
+        for row, place in zip(rows, chosen, strict=True):
+            places[row] = free[place]
+        taken = set(chosen)
+        free = array("i", (place for number, place in enumerate(free) if number not in taken))
+    return places
+
+
+def _severity_levels(severities: Sequence[float]) -> Sequence[float]:
+    """Return severities in at most `LEVELS` steps, since each step is spread out by a pass over all places."""
+    if len(set(severities)) <= SEVERITY_LEVELS:
+        return severities
+    low, high = min(severities), max(severities)
+    return [min(SEVERITY_LEVELS - 1, int((it - low) / (high - low) * SEVERITY_LEVELS)) for it in severities]
+
+
+def severities(frames: Iterable[pl.DataFrame], scheme: Scheme) -> dict[str, float]:
+    """Return the severity of each post that has one above nothing, by id."""
+    found: dict[str, float] = {}
+    for frame in frames:
+        ids = [str(it) for it in frame["id"]]
+        for post, value in zip(ids, _severities_in(frame, scheme), strict=True):
+            if value > 0:
+                found[post] = value
+    return found
+
+
+def _severities_in(frame: pl.DataFrame, scheme: Scheme) -> list[float]:
+    if "severity" in frame.columns:
+        return [_severity(it) for it in frame["severity"]]
+    hard = [0.0] * frame.height
+    if "meta" in frame.columns:
+        hard = [_severity_in_meta(it) for it in frame["meta"]]
+    for question in scheme.questions:
+        severe = {fold_spelling(name) for label in question.labels if label.severe for name in label.spellings}
+        for column in (f"{question.name}.gold", f"{question.name}.label"):
+            if severe and column in frame.columns:
+                cells = [{fold_spelling(part) for part in str(it or "").split("|")} for it in frame[column]]
+                hard = [max(value, float(bool(severe & cell))) for value, cell in zip(hard, cells, strict=True)]
+    return hard
+
+
+def _severity(value: object) -> float:
+    if value is None or value == "":
+        return 0.0
+    try:
+        number = float(str(value))
+    except ValueError:
+        number = float("nan")
+    if not 0 <= number < float("inf"):
+        raise UserError(f"A post's severity is {str(value)[:40]!r}. Write a number from 0, or leave it empty.")
+    return number
+
+
+def _severity_in_meta(meta: object) -> float:
+    if not isinstance(meta, str) or '"severity"' not in meta:
+        return 0.0
+    try:
+        read = json.loads(meta)
+    except ValueError:  # the store says so, with the post's id
+        return 0.0
+    return _severity(read.get("severity")) if isinstance(read, dict) else 0.0

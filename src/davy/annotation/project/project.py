@@ -1,7 +1,7 @@
 """A project: people answer a scheme's questions about posts, phase by phase.
 
 A phase has items (a post each). A person holds an item for a while, answers it,
-refuses it or lets it go. What a phase is for is its kind (`core.phase_kind`);
+refuses it or lets it go. What a phase is for is its kind (`project.phase_kind`);
 whether its answers enter the corpus is said by `in_corpus`.
 """
 

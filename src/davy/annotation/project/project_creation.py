@@ -13,14 +13,14 @@ from typing import TYPE_CHECKING
 
 from davy import schemes as shipped
 from davy.annotation.labelling.store import items
-from davy.annotation.project import images, post_allocation, post_order, roster
+from davy.annotation.project import images, post_allocation, roster
 from davy.annotation.project import settings as project_settings
+from davy.annotation.project.post_allocation import severities
 from davy.annotation.project.project import Phase, Project
 from davy.annotation.project.project_file import PhasePlan, ProjectPlan
 from davy.annotation.project.project_scheme import scheme_of
 from davy.annotation.project.settings import CONSENT_UNREAD, ProjectSettings
-from davy.annotation.project.severity import severities
-from davy.annotation.project.store import members, phases, posts, projects, waiting_posts
+from davy.annotation.project.store import members, phases, posts, projects
 from davy.annotation.settling.rules import check_rules
 from davy.core import Scheme, UserError
 from davy.core.errors import KeyedError, nearest
@@ -196,7 +196,7 @@ def next_set(db: Connection, project: Project, after: Phase, *, n: int, by: str)
     sources = [phase for phase in every if phase.state == "waiting" and phase.behaviour.spare_posts]
     if not sources:
         raise UserError("No production phase waits with posts to take from. Upload posts for the set.", status=409)
-    ids = waiting_posts.take_out(db, sources[-1], n)
+    ids = phases.remove_unstarted(db, sources[-1], n)
     items.add(db, made, [(post, None, None) for post in ids], by=by, shuffled=False)
     last = max((phase for phase in every if phase.behaviour.gate), key=lambda phase: phase.position)
     return phases.move_after(db, made.id, last.id)
@@ -276,7 +276,7 @@ def _add_items(
         return 0
     places = None
     if any(post in hard for post, _, _ in rows):
-        places = post_order.spread_severe([hard.get(post, 0.0) for post, _, _ in rows], seed=seed)
+        places = post_allocation.spread_severe([hard.get(post, 0.0) for post, _, _ in rows], seed=seed)
     return items.add(db, phase, rows, by=by, places=places, shuffled=False)
 
 

@@ -45,7 +45,7 @@ def settle_complete(db: Connection, project: Project) -> None:
 def delete_in_project(
     db: Connection, project: Project, user_id: str, *, by: str, comments: bool = True
 ) -> DeletionCounts:
-    """Delete a person's data in a project (see `store.personal_data`), and settle what only waited for them."""
+    """Delete a person's data in a project (see `people.store.personal_data`), and settle what only waited for them."""
     done = personal_data.delete_in_project(db, project.id, user_id, by=by, comments=comments)
     settle_complete(db, project)
     return done

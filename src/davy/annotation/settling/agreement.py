@@ -1,4 +1,4 @@
-"""How far people agree in a phase, and whether that opens its gate.
+"""How far people agree in a phase, whether that opens its gate, and the posts that divide them most.
 
 A phase's current answers in, one `AgreementStudy` per question out: what `davy agree`
 prints of the phase's export, to the last digit. The one thing to know is what an unasked
@@ -9,6 +9,7 @@ misogynistic either; where other questions were not asked, there is no answer.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
@@ -17,6 +18,7 @@ from davy.annotation.project.project import Phase, Project
 from davy.annotation.project.project_scheme import scheme_of
 from davy.annotation.project.store import members
 from davy.annotation.settling.store import phase_answers
+from davy.annotation.settling.store.phase_answers import PhasePost
 from davy.core import Metric, Question, Scheme, UserError
 from davy.core.annotation import Answers
 from davy.core.errors import nearest
@@ -28,6 +30,7 @@ if TYPE_CHECKING:
     from davy.measure.intervals import Bootstrap
     from davy.measure.ratings import Ratings
     from davy.measure.span_agreement import MarkedPost
+
 
 __all__ = [
     "AgreementGateResult",
@@ -63,6 +66,8 @@ COEFFICIENTS: dict[str, str] = {
     "percent": "percent",
 }
 """A gate's coefficient, as a project's file names it; the short names of `davy agree` do too."""
+MOST_ITEMS = 1_000
+"""Posts that people can still talk about; a longer phase is settled by adjudication."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -269,3 +274,45 @@ def _figure(metric: Metric | None) -> str:
     if metric is None:
         return "has no answers"
     return f"{metric.value:.3f}" if metric.value is not None else str(metric.note)
+
+
+@dataclass(frozen=True, slots=True)
+class DividedPost:
+    """A post that people answered, and how divided they are: 0 all alike, 1 no two alike."""
+
+    post: str
+    disagreement: float
+    answers: Mapping[str, Mapping[str, str]]
+    """Question → pseudonym → what they said."""
+
+
+def divided_posts(db: Connection, project: Project, phase: Phase, scheme: Scheme) -> list[DividedPost]:
+    """Return the posts on which people differ, most divided first; none for a phase that is too long to talk about."""
+    if phase.size > MOST_ITEMS:
+        return []
+    names = pseudonyms(db, project)
+    given: dict[str, dict[str, dict[str, str]]] = {}
+    for one in phase_answers.iter_answers(db, phase.id):
+        of_post = given.setdefault(one.post, {})
+        for question, cell in answer_labels(scheme, one.answers).items():
+            of_post.setdefault(question, {})[names.get(one.annotator, one.annotator)] = cell
+    found = [DividedPost(post, _disagreement(answers), answers) for post, answers in given.items()]
+    return sorted((it for it in found if it.disagreement > 0), key=lambda it: (-it.disagreement, it.post))
+
+
+def posts_with_answers(
+    db: Connection, phase: Phase, some: Sequence[DividedPost]
+) -> list[tuple[DividedPost, PhasePost]]:
+    """Return divided posts with their texts."""
+    by_post = {it.post: it for it in some}
+    return [(by_post[row.post], row) for row in phase_answers.phase_posts(db, phase.id, list(by_post))]
+
+
+def _disagreement(answers: Mapping[str, Mapping[str, str]]) -> float:
+    shares = []
+    for cells in answers.values():
+        n = len(cells)
+        if n > 1:
+            alike = sum(count * (count - 1) for count in Counter(cells.values()).values())
+            shares.append(1 - alike / (n * (n - 1)))
+    return sum(shares) / len(shares) if shares else 0.0

@@ -1,6 +1,6 @@
 """One decision for many cases: what an expert chose for all of them in, what became of each out.
 
-Each case is held to the rules of a single one (`annotate.expert_cases`): what can't be
+Each case is held to the rules of a single one (`settling.expert_cases`): what can't be
 settled this way is left as it was, with a word that says why. The caller's transaction
 holds all of them. A severe split is there for an expert to read, so that
 no majority settles it.

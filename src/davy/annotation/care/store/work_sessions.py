@@ -2,7 +2,7 @@
 
 A sitting is a stretch of work in one project on one day. Its seconds are added
 up answer by answer and never computed from its two ends, so that a clock that
-jumps takes nobody's hours away. When to rest is decided in `annotate.care`.
+jumps takes nobody's hours away. When to rest is decided in `care.care`.
 """
 
 from __future__ import annotations

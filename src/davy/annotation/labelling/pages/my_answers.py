@@ -13,7 +13,7 @@ from davy.annotation.care.pages.consent import member_of
 from davy.annotation.labelling.labelling import scheme_of
 from davy.annotation.labelling.pages.questions import QuestionView, question_views
 from davy.annotation.labelling.pages.sheets import answer_titles, display_choice_of, flag_titles
-from davy.annotation.labelling.store.answer_history import AnsweredItem, answered_items
+from davy.annotation.labelling.store.annotations import AnsweredItem, answered_items
 from davy.annotation.project.pages.project_access import Labels, Place, project_page
 from davy.annotation.project.phase_kind import PHASE_KINDS
 from davy.web import render

@@ -1,6 +1,6 @@
 """One post with its questions, as the labelling page shows it: to answer, or answered.
 
-A `Sheet` of `annotate.labelling` comes in, what the templates need goes out: masked text, questions as HTML,
+A `Sheet` of `labelling.labelling` comes in, what the templates need goes out: masked text, questions as HTML,
 answers filled in and, in training, what was right. Questions without answers look alike for everyone who reads
 one language, so their HTML is made once and kept.
 """

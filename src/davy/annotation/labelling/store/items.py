@@ -50,7 +50,7 @@ def add(
     """Add posts to a phase and return how many; they come after those that are there.
 
     Their order is by chance from `seed`, or with `shuffled=False` that of the rows, or
-    `places` says for each row which one it is (see `annotate.post_order`). To shuffle a stream
+    `places` says for each row which one it is (see `project.post_allocation.spread_severe`). To shuffle a stream
     without holding it in memory, say in `n` how many rows it has.
     """
     wanted = phase.answers or 1

@@ -1,4 +1,4 @@
-"""`davy project open`, `close`, `next-set`, `add-phase` and `add-posts`: a project's phases, from one to the next."""
+"""`davy project open`, `close`, `next-set`, `add-phase`, `add-posts` and `hide`: a project's phases and their posts."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from davy.annotation.project import project_creation as make
 from davy.annotation.project.cli.project import Gold, Name, read_posts
 from davy.annotation.project.project_file import phase_plan
 from davy.annotation.project.project_scheme import scheme_of
-from davy.annotation.project.store import phases, projects
+from davy.annotation.project.store import phases, posts, projects
 from davy.core.errors import UserError
 from davy.shell import console
 from davy.shell.options import Database
@@ -139,3 +139,31 @@ def _go(project: str, name: str, what: str, anyway: str | None, database: str | 
         except phase_gates.PhaseNotReady as error:
             raise UserError(f"{error.message} To go on all the same: --anyway REASON") from None
     console.note(f"Phase {done.name} is {done.state}.")
+
+
+def hide(
+    project: Name,
+    ids: Annotated[list[str], typer.Argument(metavar="IDS…", help="Ids of posts, or files with one a line.")],
+    show: Annotated[bool, typer.Option("--show", help="Show them again instead.")] = False,
+    database: Database = None,
+) -> None:
+    """Hide posts of a project, such as a test set: managers see them, others only where a phase gives them one.
+
+    Examples:
+
+        davy project hide pilot test-ids.txt
+
+        davy project hide pilot p17 p18 --show
+    """
+
+    wanted = [post for one in ids for post in (_lines(Path(one)) if Path(one).is_file() else [one])]
+    with open_store(database) as store, store.write() as db:
+        projects.get(db, project)
+        n = posts.set_hidden(db, project, list(dict.fromkeys(wanted)), hidden=not show, by=events.SHELL)
+    console.note(f"{n:,} posts of project {project!r} are {'shown' if show else 'hidden'} now.")
+
+
+def _lines(path: Path) -> list[str]:
+    from davy.files.atomic import read_text
+
+    return [line.strip() for line in read_text(path, "ids").splitlines() if line.strip()]

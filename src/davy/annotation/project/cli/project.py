@@ -1,4 +1,4 @@
-"""`davy project`: make labelling projects from a file or a preset, and take them from phase to phase."""
+"""`davy project`: make labelling projects from a file or a preset, look at them, and put people on their rosters."""
 
 from __future__ import annotations
 
@@ -11,11 +11,13 @@ from davy import schemes
 from davy.annotation.project import images as pictures
 from davy.annotation.project import phase_gates, project_file
 from davy.annotation.project import project_creation as make
+from davy.annotation.project.roster import Joined
+from davy.annotation.project.roster import invite as invite_to
 from davy.annotation.project.store import members, phases, projects
 from davy.core.errors import UserError
 from davy.core.gold import name_gold
-from davy.people.cli.invitation_link import BaseUrl, invitation_link, note_address
-from davy.people.store import users
+from davy.people.cli.invitation_link import BaseUrl, invitation_link, invitation_time, note_address
+from davy.people.store import invitations, users
 from davy.shell import console
 from davy.shell.options import Database, Json
 from davy.store import events, open_store
@@ -23,6 +25,7 @@ from davy.store import events, open_store
 if TYPE_CHECKING:
     from davy.annotation.project.phase_gates import PhaseStatus
     from davy.annotation.project.project_file import ProjectPlan
+
 
 app = typer.Typer(
     no_args_is_help=True,
@@ -274,3 +277,87 @@ def _per_person(it: PhaseStatus) -> str:
     if it.per_person is None:
         return "–"
     return f"{it.per_person:,.0f}" if it.phase.answers is None else f"Ø {it.per_person:,.0f}"
+
+
+def invite(
+    project: Name,
+    login: Annotated[str | None, typer.Option("--login", help="Who: with an account they join at once.")] = None,
+    role: Annotated[
+        list[str] | None,
+        typer.Option("--role", help="manager, expert, annotator, wellbeing or adversarial; several are fine."),
+    ] = None,
+    pool: Annotated[str | None, typer.Option("--pool", help="The pool they belong to, such as trained.")] = None,
+    days: Annotated[float, typer.Option("--days", help="How long the link works.")] = 7,
+    base_url: BaseUrl = "",
+    database: Database = None,
+    json: Json = False,
+) -> None:
+    """Put somebody on the roster: an account at once, others by a link that works once.
+
+    Examples:
+
+        davy project invite pilot --login lin@example.org
+
+        davy project invite pilot --role expert --role manager --days 2
+    """
+    lasts = invitation_time(days)
+    with open_store(database) as store, store.write() as db:
+        found = projects.get(db, project)
+        came = invite_to(db, found.id, login, role or ["annotator"], by=events.SHELL, lasts=lasts, pool=pool)
+    if isinstance(came, Joined):
+        known, member = came.user, came.member
+        if json:
+            console.json({"login": known.login, "roles": list(member.roles), "pseudonym": member.pseudonym})
+        console.note(f"{known.login} is on the roster of {found.id} as {', '.join(member.roles)}.")
+        return
+    made, link = came.invitation, invitation_link(base_url, came.token)
+    if json:
+        console.json({"link": link, "roles": list(made.project_roles), "expires_at": made.expires_at.isoformat()})
+        return
+    print(link)
+    console.note(
+        f"For one {', '.join(made.project_roles)}, until {made.expires_at:%Y-%m-%d %H:%M} UTC. Shown only now."
+    )
+    note_address(base_url)
+
+
+def roster(project: Name, database: Database = None, json: Json = False) -> None:
+    """List who is in a project, and the invitations that nobody has used yet.
+
+    Examples:
+
+        davy project roster pilot
+    """
+
+    with open_store(database) as store, store.read() as db:
+        found = projects.get(db, project)
+        people = [(it, users.get(db, it.user)) for it in members.of_project(db, found.id, left=True)]
+        links = invitations.list_unused(db, project=found.id)
+    if json:
+        console.json(
+            {
+                "members": [
+                    {
+                        "login": user.login,
+                        "pseudonym": it.pseudonym,
+                        "roles": list(it.roles),
+                        "pool": it.pool,
+                        "left": it.left_at is not None,
+                    }
+                    for it, user in people
+                ],
+                "invitations": [
+                    {"login": it.login, "roles": list(it.project_roles), "state": it.state} for it in links
+                ],
+            }
+        )
+        return
+    rows = [
+        (user.login, it.pseudonym, ", ".join(it.roles), it.pool or "", "left" if it.left_at else "")
+        for it, user in people
+    ]
+    rows += [
+        (it.login or "anyone", "", ", ".join(it.project_roles), it.pool or "", f"invitation, {it.state}")
+        for it in links
+    ]
+    console.table(["login", "pseudonym", "roles", "pool", "state"], rows)

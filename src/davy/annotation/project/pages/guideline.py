@@ -13,7 +13,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from davy.annotation.labelling.pages.questions import question_views
-from davy.annotation.project import guidelines
+from davy.annotation.project import project_scheme
 from davy.annotation.project.pages.project_access import Here, Place, in_project, project_page
 from davy.annotation.project.project_scheme import scheme_of
 from davy.annotation.project.store import messages
@@ -70,7 +70,7 @@ def _form_page(
         message=message,
         number=1 + (now.version if now else 0),
         questions=question_views(scheme, None, render.translator_of(request).lang),
-        longest=guidelines.LONGEST_CHANGES,
+        longest=project_scheme.LONGEST_CHANGES,
         wrong=wrong,
     )
 
@@ -82,7 +82,7 @@ def publish(request: Request, place: Changes, form: Form) -> Response:
     text, changes = _words_in(form)
     words = render.translator_of(request)
     with context_of(request).store.write() as db:
-        made = guidelines.publish(
+        made = project_scheme.publish_guideline(
             db,
             place.project,
             scheme_of(db, place.project),
@@ -101,35 +101,35 @@ def publish(request: Request, place: Changes, form: Form) -> Response:
 
 def _words_in(form: FormData) -> tuple[dict[str, str], str]:
     """Return the words of a version by language, and what changed."""
-    text = {lang: field(form, f"text.{lang}", most=guidelines.LONGEST) for lang in LANGUAGES}
-    return text, field(form, "changes", most=guidelines.LONGEST_CHANGES)
+    text = {lang: field(form, f"text.{lang}", most=project_scheme.LONGEST_GUIDELINE) for lang in LANGUAGES}
+    return text, field(form, "changes", most=project_scheme.LONGEST_CHANGES)
 
 
-def _again(form: FormData) -> guidelines.SecondLook | None:
+def _again(form: FormData) -> project_scheme.SecondLook | None:
     """Return which answers the form wants looked at again: none, all, or those with a label of a question."""
     chosen = field(form, "again")
     if chosen in ("", "none"):
         return None
     if chosen == "all":
-        return guidelines.SecondLook()
+        return project_scheme.SecondLook()
     if chosen != "some":
         raise LocalizedError("choice")
     picked = [str(value).partition("=") for value in form.getlist("label") if isinstance(value, str)]
     questions = {question for question, _, _ in picked}
     if len(questions) != 1:
         raise LocalizedError("one_question", status=422)
-    return guidelines.SecondLook(questions.pop(), tuple(label for _, _, label in picked if label))
+    return project_scheme.SecondLook(questions.pop(), tuple(label for _, _, label in picked if label))
 
 
 def _begun(request: Request, place: Place, message: str) -> dict[str, object]:
     """Return what the form begins with where an answer from the channel goes into the guideline."""
     with context_of(request).store.read() as db:
         answer = messages.get(db, place.project.id, message).text
-        before = guidelines.current(db, place.project)
+        before = project_scheme.current_guideline(db, place.project)
     text = {lang: before.text.get(lang, "") if before else "" for lang in LANGUAGES}
     wanted = [lang for lang in text if text[lang]] or ["en"]
     text |= {lang: f"{text[lang]}\n\n{answer}".strip() for lang in wanted}
-    return {"text": text, "changes": answer[: guidelines.LONGEST_CHANGES], "again": "none"}
+    return {"text": text, "changes": answer[: project_scheme.LONGEST_CHANGES], "again": "none"}
 
 
 def _page(request: Request, place: Place, version: int | None) -> Response:
@@ -148,7 +148,7 @@ def _page(request: Request, place: Place, version: int | None) -> Response:
         shown=shown,
         newest=every[-1].version if every else None,
         text=render_markdown(shown.text.said_in(lang)) if shown else "",
-        difference=guidelines.difference(before.text.said_in(lang), shown.text.said_in(lang))
+        difference=project_scheme.guideline_difference(before.text.said_in(lang), shown.text.said_in(lang))
         if shown and before
         else [],
         versions=[(each.version, translated_title(Wording(), each.changes, lang)) for each in reversed(every)],

@@ -16,8 +16,8 @@ from starlette.responses import Response
 
 from davy.annotation.project import phase_gates, project_creation
 from davy.annotation.project.pages.project_access import Here, Manages, Place, project_page
+from davy.annotation.project.pages.projects import work_waiting
 from davy.annotation.project.pages.upload_form import UploadForm, read_posts
-from davy.annotation.project.pages.waiting_work import work_waiting
 from davy.annotation.project.phase_kind import MAIN_KIND, PHASE_KINDS
 from davy.annotation.project.project_file import PhasePlan, phase_plan
 from davy.annotation.project.project_scheme import scheme_of

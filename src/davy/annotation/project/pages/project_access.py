@@ -19,7 +19,7 @@ from starlette.responses import Response
 from davy.annotation.care.store import check_ins
 from davy.annotation.project.phase_kind import TASK_KINDS
 from davy.annotation.project.project import Member, Project
-from davy.annotation.project.store import members, messages, phases, picture_locks, projects, session_lookup
+from davy.annotation.project.store import members, messages, phases, picture_locks, projects
 from davy.core import Wording
 from davy.people.pages.visitor import authorise, find_visitor, set_visitor, touch
 from davy.people.store.users import User
@@ -160,7 +160,7 @@ def session_token(request: Request) -> str:
 
 def find_place(request: Request, db: Connection, token: str, project_id: str) -> Place:
     """Return where the sender stands in a project; one that they have no part in is refused like one there isn't."""
-    found = session_lookup.find_requester(db, token, project_id)
+    found = members.find_requester(db, token, project_id)
     who = set_visitor(request, found[:2] if found else None)
     if found is None or who.account is None:
         raise SignInRequired

@@ -1,8 +1,12 @@
-"""Projects: the ones you are in, and making a new one from a preset or a scheme."""
+"""Projects: the start page with yours and what waits in each, the list, and making a new one from a preset or a scheme.
+
+The language switch of every page is here, too.
+"""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from contextlib import ExitStack
 from dataclasses import replace
 from functools import partial
@@ -14,26 +18,33 @@ from starlette.datastructures import FormData
 from starlette.requests import Request
 from starlette.responses import Response
 
+from davy.annotation.labelling import eligibility
+from davy.annotation.labelling.store import tallies
 from davy.annotation.project import images, project_creation, project_file
-from davy.annotation.project.pages.posts_form import UploadedPosts, form_values, read_sent
+from davy.annotation.project.pages.add_posts import UploadedPosts, form_values, read_sent
+from davy.annotation.project.pages.project_access import Place
 from davy.annotation.project.pages.upload_form import UploadForm, credit_in, sends_pictures
 from davy.annotation.project.phase_kind import MAIN_KIND
-from davy.annotation.project.project import PROJECT_ROLES
+from davy.annotation.project.project import PROJECT_ROLES, Phase
 from davy.annotation.project.settings import Contact, ProjectSettings, RosterPerson
-from davy.annotation.project.store import members, phases, post_pages, posts, projects
-from davy.annotation.settling.store import verdicts
+from davy.annotation.project.store import members, messages, phases, picture_locks, post_pages, posts, projects
+from davy.annotation.settling.store import phase_answers, verdicts
 from davy.core import Scheme
 from davy.core.errors import UserError
-from davy.people.pages.visitor import allowed, field
+from davy.people.pages.visitor import Anyone, Form, allowed, field
+from davy.people.store import users
 from davy.people.store.users import User
 from davy.scheme_editor.pages import scheme_choice
-from davy.web import render
+from davy.store import Connection
+from davy.web import cookies, render
 from davy.web.context import context_of
 from davy.web.errors import LocalizedError
+from davy.web.i18n import LANGUAGES
 from davy.web.refused_by import refusal
 
 if TYPE_CHECKING:
     import polars as pl
+
 
 router = APIRouter(include_in_schema=False)
 
@@ -48,6 +59,8 @@ TYPED = (
 """What a form for a new project holds besides its files; it stays when something is wrong."""
 OWN = "own:"
 """How a start names a scheme that its author wrote here, before its id."""
+MOST_PROJECTS = 30
+"""Projects that the start page looks into; the others are on the page of projects."""
 
 
 @router.get("/projects")
@@ -252,3 +265,59 @@ def _contacts() -> tuple[Contact, ...]:
     return tuple(
         contact for preset in ("edos", "gmhp7k") for contact in project_file.read_plan(preset).settings.support
     )
+
+
+@router.api_route("/", methods=["GET", "HEAD"])
+def home(request: Request, who: Anyone) -> Response:
+    """Return the start page, for visitors or for the account's role."""
+    locked, mine = {}, []
+    if who.account:
+        with context_of(request).store.read() as db:
+            locked = picture_locks.waiting_for(db, who.account.id, everywhere=who.account.role == "admin")
+            mine = _open_projects(db, who.account)
+    model = context_of(request).detectors.default_model
+    return render.page(request, "home.html", model=model, locked=locked, mine=mine)
+
+
+def _open_projects(db: Connection, account: User) -> list[tuple[Place, dict[str, Any]]]:
+    """Return the open projects that a person is in, each with what waits for them there; work first."""
+    found = []
+    for project, member in projects.of_user(db, account.id)[:MOST_PROJECTS]:
+        if project.state == "open":
+            place = Place(project, member, account)
+            found.append((place, work_waiting(db, place, phases.of_project(db, project.id))))
+    return sorted(found, key=lambda one: not any(one[1][kind] for kind in ("label", "memes", "talk", "cases")))
+
+
+@router.post("/language")
+def language(request: Request, who: Anyone, form: Form) -> Response:
+    """Change the language of the pages: for the account where there is one, and for this browser."""
+    lang = field(form, "lang")
+    if lang not in LANGUAGES:
+        raise LocalizedError("choice")
+    if who.account:
+        with context_of(request).store.write() as db:
+            users.set_language(db, who.account.id, lang, by=who.account.id)
+    response = render.redirect(request, render.own_path(field(form, "next", most=2000)))
+    cookies.write(request, response, "lang", lang)
+    return response
+
+
+def work_waiting(db: Connection, place: Place, every: Sequence[Phase]) -> dict[str, Any]:
+    """Return what waits, by kind: phases with what the person did in each, and counts."""
+    waiting: dict[str, Any] = {"label": [], "memes": [], "cases": 0, "unread": 0, "talk": []}
+    member = place.member
+    if member is None or place.left:
+        return waiting
+    for phase in every:
+        works = place.may("label posts") if phase.behaviour.task else "annotator" in member.roles
+        if works and place.project.state == "open" and eligibility.may_work(member, phase, every):
+            did = tallies.get(db, phase.id, member.user)
+            waiting["memes" if phase.behaviour.task else "label"].append((phase, did.given + did.refused))
+        talks = phase.behaviour.shared and phase.state == place.project.state == "open"
+        if talks and phase_answers.count_states(db, phase.id).get("open"):
+            waiting["talk"].append(phase)
+    if place.may("settle cases"):
+        waiting["cases"] = phase_answers.count_open_cases(db, place.project.id)
+    waiting["unread"] = messages.unread(db, place.project.id, member.user, member.read_until)
+    return waiting

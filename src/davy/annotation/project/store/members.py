@@ -2,7 +2,8 @@
 
 A pseudonym is chosen by chance and stays with a person for the life of the
 project, also after they leave, so that exports made years apart agree and
-nobody can tell from it who joined first.
+nobody can tell from it who joined first. Every page of a project begins with
+`find_requester`: session, account, project and membership in one round trip.
 """
 
 import secrets
@@ -10,14 +11,18 @@ from collections.abc import Iterable
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import Connection, bindparam, select
+from sqlalchemy import Connection, and_, bindparam, select
 
-from davy.annotation.project.project import PROJECT_ROLES, Member
+from davy.annotation.project.project import PROJECT_ROLES, Member, Project
 from davy.annotation.project.store.tables import MEMBERS, members, projects
 from davy.core import UserError
-from davy.people.store.tables import users
+from davy.people.store import sessions, users
+from davy.people.store.sessions import SignInSession
+from davy.people.store.tables import users as user_rows
+from davy.people.store.users import User
 from davy.store import events
 from davy.store.columns import now
+from davy.store.statements import PreparedStatement
 
 
 def add(
@@ -27,7 +32,7 @@ def add(
     wanted = check_roles(roles)
     if not db.execute(select(projects.c.id).where(projects.c.id == project_id)).first():
         raise UserError(f"There is no project {project_id[:60]!r}.", status=404)
-    if not db.execute(select(users.c.id).where(users.c.id == user_id)).first():
+    if not db.execute(select(user_rows.c.id).where(user_rows.c.id == user_id)).first():
         raise UserError(f"There is no account {user_id!r}.", status=404)
     known = get(db, project_id, user_id)
     if known is not None and known.left_at is None:
@@ -155,3 +160,40 @@ def _key(project_id: str, user_id: str) -> tuple[Any, Any]:
 
 def _record(db: Connection, by: str, what: str, project_id: str, user_id: str, **details: Any) -> None:
     events.record(db, by=by, what=what, about=f"project {project_id}", user=user_id, **details)
+
+
+_PROJECT_COLUMNS = [projects.c[name] for name in Project.__dataclass_fields__]
+_REQUESTER_PARTS = (sessions.COLUMNS, users.COLUMNS, _PROJECT_COLUMNS, COLUMNS)
+_REQUESTER = PreparedStatement(
+    select(*(column for part in _REQUESTER_PARTS for column in part))
+    .select_from(sessions.LIVE)
+    .outerjoin(projects, projects.c.id == bindparam("project"))
+    .outerjoin(
+        members,
+        and_(members.c.project == projects.c.id, members.c.user_id == users.COLUMNS[0]),
+    )
+    .where(*sessions.IS_LIVE)
+)
+
+
+def find_requester(
+    db: Connection, token: str, project_id: str
+) -> tuple[SignInSession, User, Project | None, Member | None] | None:
+    """Return a live session with its account, a project and the membership in it, also one that ended.
+
+    None where the token has no live session; no project where there is none of this id.
+    """
+    row = _REQUESTER.one(db, {**sessions.live_at(token), "project": project_id})
+    if row is None:
+        return None
+    start, parts = 0, []
+    for part in _REQUESTER_PARTS:
+        parts.append(row[start : start + len(part)])
+        start += len(part)
+    session, account, project, member = parts
+    return (
+        SignInSession(*session),
+        User(*account),
+        Project(*project) if project[0] is not None else None,
+        member_from(member) if member[0] is not None else None,
+    )

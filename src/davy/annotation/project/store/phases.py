@@ -1,6 +1,6 @@
 """Phases: the stretches of a project, in their order, each waiting, open or closed.
 
-Whether a phase may open or close is a rule of the work (`annotate.phase_gates`);
+Whether a phase may open or close is a rule of the work (`project.phase_gates`);
 here it is only written down, with its event.
 """
 
@@ -12,7 +12,7 @@ from sqlalchemy import Connection, bindparam, delete, select, update
 from davy.annotation.labelling.store.tables import assignments, tallies
 from davy.annotation.project.phase_kind import PHASE_KINDS
 from davy.annotation.project.project import Phase
-from davy.annotation.project.store.tables import PHASES, items, phases, projects
+from davy.annotation.project.store.tables import PHASES, items, phases, posts, projects
 from davy.annotation.settling.store.agreements import agreements
 from davy.core import UserError
 from davy.core.errors import nearest
@@ -172,3 +172,23 @@ def _set_state(db: Connection, phase_id: str, state: str, *, by: str) -> Phase:
     what = {"open": "phase opened", "closed": "phase closed"}[state]
     events.record(db, by=by, what=what, about=f"project {was.project}", phase=was.name)
     return get(db, phase_id)
+
+
+def remove_unstarted(db: Connection, phase: Phase, n: int) -> list[str]:
+    """Take the last `n` posts out of a phase that has not begun, and return their ids in their order."""
+    if phase.state != "waiting":
+        raise UserError(f"Phase {phase.name!r} is {phase.state}, so its posts stay. Upload others.", status=409)
+    rows = db.execute(
+        select(items.c.id, posts.c.public_id)
+        .join_from(items, posts, posts.c.id == items.c.post)
+        .where(items.c.phase == phase.id)
+        .order_by(items.c.position.desc())
+        .limit(n)
+        .with_for_update(of=items)
+    ).all()
+    if len(rows) < n:
+        raise UserError(f"Phase {phase.name!r} has {len(rows):,} posts, and {n:,} were asked for.", status=409)
+    for start in range(0, n, 5_000):
+        db.execute(delete(items).where(items.c.id.in_([row.id for row in rows[start : start + 5_000]])))
+    grow(db, phase.id, -n)
+    return [row.public_id for row in reversed(rows)]

@@ -1,21 +1,22 @@
 """Projects: a scheme's questions asked about posts by a roster of people. Their phases and members have modules.
 
-What a project's settings say is read elsewhere (`annotate.settings`); here they
-are kept whole, and every change of them is an event with the sections it touched.
+What a project's settings say is read elsewhere (`project.settings`); here they are kept whole, and every change of them
+is an event with the sections it touched. A project begins with a copy of its scheme's guidelines; what it publishes is
+its own, only grows, and is seen by its people alone.
 """
 
 import re
 from collections.abc import Mapping
 from typing import Any
 
-from sqlalchemy import Connection, bindparam, select
+from sqlalchemy import Connection, bindparam, func, insert, literal, select
 
 from davy.annotation.project.project import Member, Project
-from davy.annotation.project.store import guidelines
-from davy.annotation.project.store.tables import MEMBERS, PROJECTS, members, projects
-from davy.core import UserError
+from davy.annotation.project.store.tables import MEMBERS, PROJECTS, members, project_guidelines, projects
+from davy.core import Guideline, UserError, Wording
 from davy.core.errors import nearest
-from davy.schemes.store.tables import schemes
+from davy.schemes.store.schemes import guideline_content
+from davy.schemes.store.tables import guidelines, schemes
 from davy.store import events
 from davy.store.columns import now
 
@@ -23,6 +24,7 @@ _ONE = PROJECTS.select(projects.c.id == bindparam("project"))
 _NEWEST = (projects.c.state.desc(), projects.c.created_at.desc(), projects.c.id)
 """Open ones first, newest first."""
 _ID = re.compile(r"[a-z0-9][a-z0-9-]{0,59}")
+_COPIED = "version content digest changes added_at added_by".split()  # noqa: SIM905
 
 
 def create(
@@ -53,7 +55,7 @@ def create(
         db, by=by, what="project created", about=f"project {id}", scheme=scheme, scheme_version=scheme_version
     )
     made = get(db, id)
-    guidelines.copy_from_scheme(db, made)
+    copy_guidelines(db, made)
     return made
 
 
@@ -115,3 +117,48 @@ def _set_state(db: Connection, project_id: str, state: str, *, by: str) -> Proje
         what = "project closed" if state == "closed" else "project reopened"
         events.record(db, by=by, what=what, about=f"project {project_id}")
     return get(db, project_id)
+
+
+def copy_guidelines(db: Connection, project: Project) -> None:
+    """Give a new project the guidelines of its scheme."""
+    theirs = select(literal(project.id), *(guidelines.c[name] for name in _COPIED)).where(
+        guidelines.c.scheme == project.scheme, guidelines.c.scheme_version == project.scheme_version
+    )
+    db.execute(insert(project_guidelines).from_select(["project", *_COPIED], theirs))
+
+
+def add_guideline(db: Connection, project: Project, guideline: Guideline, *, by: str) -> None:
+    """Add the next version of a project's guideline."""
+    content, digest = guideline_content(guideline)
+    mine = project_guidelines.c.project == project.id
+    newest = db.scalar(select(func.max(project_guidelines.c.version)).where(mine)) or 0
+    if guideline.version <= newest:
+        raise UserError(
+            f"Project {project.id!r} has guideline {newest} already; a new one is {newest + 1}.", status=409
+        )
+    db.execute(
+        insert(project_guidelines).values(
+            project=project.id,
+            version=guideline.version,
+            content=content,
+            digest=digest,
+            changes=guideline.changes,
+            added_at=now(),
+            added_by=by,
+        )
+    )
+    events.record(db, by=by, what="guideline added", about=f"project {project.id}", guideline=guideline.version)
+
+
+def guidelines_of(db: Connection, project_id: str) -> list[Guideline]:
+    """Return the guidelines of a project, oldest first."""
+    query = select(project_guidelines).where(project_guidelines.c.project == project_id)
+    return [
+        Guideline(
+            row.version,
+            Wording(row.content["text"]),
+            {note: Wording(words) for note, words in row.content["notes"].items()},
+            row.changes,
+        )
+        for row in db.execute(query.order_by(project_guidelines.c.version))
+    ]

@@ -18,7 +18,7 @@ from davy.annotation.project import monitoring
 from davy.annotation.project.pages.project_access import Here, Place, project_page
 from davy.annotation.project.project import Phase
 from davy.annotation.project.store import messages, phases
-from davy.annotation.settling import agreement, disagreements
+from davy.annotation.settling import agreement
 from davy.annotation.settling.store import phase_answers
 from davy.core import Metric
 from davy.people.pages.visitor import Form, field
@@ -58,7 +58,7 @@ def split_posts(request: Request, place: Here, name: str, page: int = 1) -> Resp
         phase = phases.by_name(db, place.project.id, name)
         may_review(place, phase)
         scheme = agreement.scheme_of(db, place.project)
-        every = disagreements.divided_posts(db, place.project, phase, scheme)
+        every = agreement.divided_posts(db, place.project, phase, scheme)
         page = min(max(page, 1), max(1, -(-len(every) // ON_A_PAGE)))
         some = every[(page - 1) * ON_A_PAGE : page * ON_A_PAGE]
         names = agreement.pseudonyms(db, place.project)
@@ -73,7 +73,7 @@ def split_posts(request: Request, place: Here, name: str, page: int = 1) -> Resp
                     for note in messages.notes_of(db, place.project.id, divided.post)
                 ],
             }
-            for divided, shown in disagreements.posts_with_answers(db, phase, some)
+            for divided, shown in agreement.posts_with_answers(db, phase, some)
         ]
     return project_page(
         request,
@@ -84,7 +84,7 @@ def split_posts(request: Request, place: Here, name: str, page: int = 1) -> Resp
         total=len(every),
         page=page,
         pages=max(1, -(-len(every) // ON_A_PAGE)),
-        too_long=phase.size > disagreements.MOST_ITEMS,
+        too_long=phase.size > agreement.MOST_ITEMS,
     )
 
 

@@ -1,6 +1,6 @@
 """A case as an expert's page shows it: the split without names, what is open, and the questions to answer.
 
-`annotate.expert_cases` gives a sitting; plain values for `case.html` come out. Comments are
+`settling.expert_cases` gives a sitting; plain values for `case.html` come out. Comments are
 masked like posts. Questions are rendered by the labelling page's own template, with
 conditions only on what the expert answers here.
 """
