@@ -35,7 +35,7 @@ from davy.rounds.store import entries, rounds
 from davy.runs import store as project_suites
 from davy.runs.jobs.tasks import CHECK
 from davy.runs.jobs.training import TRAIN
-from davy.runs.suite_form import SuiteForm
+from davy.runs.pages.suites import SuiteForm
 from davy.scheme_editor import store as scheme_drafts
 from davy.scheme_editor.draft import draft_of
 from davy.schemes import load

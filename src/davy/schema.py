@@ -36,7 +36,7 @@ TABLES = (
     "davy.rounds.store.rounds",
     "davy.runs.store",
     "davy.scheme_editor.store",
-    "davy.schemes.store.tables",
+    "davy.schemes.store.schemes",
     "davy.store.tables",
 )
 """The modules that declare tables; a test counts the tables in a fresh process."""

@@ -16,7 +16,7 @@ from davy.annotation.project.phase_kind import TASKS
 from davy.annotation.project.store import members, messages, post_pages, projects
 from davy.annotation.settling.store import phase_answers
 from davy.core.meme import MEME_KINDS
-from davy.demo import demo, demo_detector, demo_memes, demo_projects, demo_rounds
+from davy.demo import demo, demo_memes, demo_projects, demo_rounds
 from davy.detectors import store as detectors
 from davy.jobs import store as jobs
 from davy.memes import meme_families, meme_tasks
@@ -150,8 +150,8 @@ def test_the_demo_has_days_of_agreement_comments_flags_a_channel_and_an_experts_
 
 def test_the_demo_has_a_detector_that_learnt_from_its_own_verdicts(fresh):
     with open_store(fresh) as store, store.read() as db:
-        (entry,) = [it for it in detectors.list_detectors(db) if it.name == demo_detector.NAME]
-        job = jobs.latest(db, kind=TRAIN, project=demo_detector.PROJECT)[0]
+        (entry,) = [it for it in detectors.list_detectors(db) if it.name == demo.DETECTOR_NAME]
+        job = jobs.latest(db, kind=TRAIN, project=demo.DETECTOR_PROJECT)[0]
     assert (job.state, entry.state, entry.is_default) == ("done", "active", False)
     assert set(entry.questions) == {"sexist", "category", "vector"}
     assert job.result["posts"] + job.result["measured_on"] >= 40

@@ -14,9 +14,8 @@ from davy.challenges import run_challenge
 from davy.challenges.store import challenges
 from davy.core import UserError
 from davy.people.store import users
-from davy.reviews.inspect import correct_gold, summarise_inspection, write_challenge_queue
-from davy.reviews.inspection import InspectedItem, MissedItem
-from davy.reviews.inspection import summarise_inspection as summarise
+from davy.reviews.inspection import InspectedItem, MissedItem, correct_gold, summarise_inspection, write_challenge_queue
+from davy.reviews.inspection import summarise_items as summarise
 from davy.schemes import load
 from davy.shell.app import run
 from davy.store import open_store

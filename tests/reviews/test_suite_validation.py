@@ -13,7 +13,7 @@ from davy.core import UserError
 from davy.measure.intervals import Bootstrap
 from davy.people.store import users
 from davy.reviews import suite_validation
-from davy.reviews.validation import review_answers, text_hash
+from davy.reviews.suite_validation import review_answers, text_hash
 from davy.store.columns import new_id
 from davy.testing.suites import load
 

@@ -10,7 +10,7 @@ from test_serve_runs import run_page, start
 import exchange_case
 from davy.annotation.project.store import members
 from davy.runs import store as project_suites
-from davy.runs.suite_form import FillIn, SuiteForm, SuitePart, read_form
+from davy.runs.pages.suites import FillIn, SuiteForm, SuitePart, read_form
 from web_site import Site, post
 
 BASE = "/projects/tea-1/train/suites"

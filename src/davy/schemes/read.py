@@ -1,26 +1,35 @@
 """Schemes by name or path: a YAML file in, a `Scheme` or a list of problems with their lines out.
 
-Reading has three steps, each in its module: `nodes` (safe YAML with lines),
-`shape` (fields and types), `rules` (what must hold between them). All problems
-of a file are reported together.
+Reading has three steps, each in its module: `files.yaml_nodes` (safe YAML with lines), `scheme_fields` (fields and
+types), `rules` (what must hold between them). All problems of a file are reported together. Only a tree without any is
+built into a `Scheme`.
+
+`with_translations` adds the languages that a shipped scheme got after a database had kept it; that is no new version.
+Words are found by the English ones, so a scheme that says something else in English keeps its own words.
 """
 
 from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar, cast
 
 from davy.core.errors import UserError, nearest
-from davy.core.scheme import Scheme
+from davy.core.question_kind import DEFAULT_KIND
+from davy.core.scheme import Guideline, Label, Question, Scheme, Wording
 from davy.files import yaml_nodes
-from davy.files.yaml_nodes import Problem, Problems, YamlMap
+from davy.files.yaml_nodes import Problem, Problems, YamlList, YamlMap, YamlNode
 from davy.files.yaml_objects import read_bytes, read_shipped_or_file, shipped_names
-from davy.schemes import build, rules, scheme_fields
+from davy.schemes import rules, scheme_fields
+from davy.schemes.rules import parent_of, parts, words
+from davy.schemes.scheme_fields import FLAGS
 
 PACKAGE = "davy.schemes"
+Part = TypeVar("Part", Question, Label)
 
 
 def names() -> list[str]:
@@ -85,7 +94,7 @@ def _built(root: YamlMap | None, problems: Problems) -> Scheme:
         first, *more = problems.sorted()
         rest = f" ({len(more)} more: davy scheme check {problems.file})" if more else ""
         raise UserError(f"{first}{rest}")
-    return build.scheme(root)
+    return build_scheme(root)
 
 
 def _parsed(text: str | None, problems: Problems) -> YamlMap | None:
@@ -122,3 +131,137 @@ def _included(scheme: YamlMap, problems: Problems) -> list[YamlMap]:
             else:
                 found.append(question)
     return found
+
+
+def build_scheme(root: YamlMap) -> Scheme:
+    """Return the scheme."""
+    known = {str(question["name"]): question for question in parts(root, "questions")}
+    return Scheme(
+        name=str(root["name"]),
+        version=int(str(root["version"])),
+        questions=tuple(_question(question, known) for question in known.values()),
+        title=_wording(root.get("title")),
+        description=_wording(root.get("description")),
+        guidelines=tuple(_guideline(guideline) for guideline in parts(root, "guidelines")),
+        warning=_wording(root.get("warning")),
+        source=str(root.get("source") or ""),
+    )
+
+
+def _question(question: YamlMap, known: dict[str, YamlMap]) -> Question:
+    under = parent_of(question, known)
+    derived = question.get("derived")
+    table = None
+    if isinstance(derived, YamlMap):
+        origin, pairs = next(iter(derived.items()))
+        table = (str(origin), {str(label): str(mine) for label, mine in cast(YamlMap, pairs).items()})
+    return Question(
+        name=str(question["name"]),
+        labels=tuple(_label(label) for label in parts(question, "labels")),
+        kind=str(question.get("kind") or DEFAULT_KIND),
+        title=_wording(question.get("title")),
+        definition=_wording(question.get("definition")),
+        positive=_text(question.get("positive")),
+        under=(under[0], tuple(under[1])) if under else None,
+        open=_flag(question.get("open")),
+        required=_flag(question.get("required")),
+        absent=_texts(question, "absent"),
+        derived=table,
+    )
+
+
+def _label(label: YamlMap) -> Label:
+    return Label(
+        name=str(label["name"]),
+        title=_wording(label.get("title")),
+        definition=_wording(label.get("definition")),
+        code=_text(label.get("code")),
+        examples=tuple(_wording(example) for example in cast(YamlList, label.get("examples") or YamlList())),
+        aliases=_texts(label, "aliases"),
+        under=_texts(label, "under"),
+        group=_text(label.get("group")),
+        of=_texts(label, "of"),
+        priority=_flag(label.get("priority")),
+        severe=_flag(label.get("severe")),
+    )
+
+
+def _guideline(guideline: YamlMap) -> Guideline:
+    notes = cast(YamlMap, guideline.get("notes") or YamlMap())
+    return Guideline(
+        version=int(str(guideline["version"])),
+        text=_wording(guideline["text"]),
+        notes={str(name): _wording(said) for name, said in notes.items()},
+        changes=str(guideline.get("changes") or ""),
+    )
+
+
+def _wording(value: YamlNode) -> Wording:
+    if isinstance(value, YamlMap):
+        return Wording({str(lang): str(said) for lang, said in value.items()})
+    return Wording(str(value or ""))
+
+
+def _text(value: YamlNode) -> str | None:
+    return None if value is None else str(value)
+
+
+def _texts(part: YamlMap, key: str) -> tuple[str, ...]:
+    return tuple(str(word) for word in words(part, key))
+
+
+def _flag(value: YamlNode) -> bool:
+    return FLAGS[str(value).lower()] if value else False
+
+
+def with_translations(scheme: Scheme) -> Scheme:
+    """Return a scheme with the languages that the shipped one of its name has and it lacks."""
+    if scheme.name not in names():
+        return scheme
+    known = _shipped_words(scheme.name)
+    return replace(
+        scheme,
+        title=_filled(scheme.title, known),
+        description=_filled(scheme.description, known),
+        warning=_filled(scheme.warning, known),
+        questions=tuple(_translated_question(question, known) for question in scheme.questions),
+        guidelines=tuple(_translated_guideline(guideline, known) for guideline in scheme.guidelines),
+    )
+
+
+def wordings(scheme: Scheme) -> Iterator[Wording]:
+    """Yield everything that people read of a scheme."""
+    yield from (scheme.title, scheme.description, scheme.warning)
+    for question in scheme.questions:
+        yield from (question.title, question.definition)
+        for label in question.labels:
+            yield from (label.title, label.definition, *label.examples)
+    for guideline in scheme.guidelines:
+        yield from (guideline.text, *guideline.notes.values())
+
+
+@cache
+def _shipped_words(name: str) -> Mapping[str, Wording]:
+    """Return what a shipped scheme says, by the English words."""
+    return {wording["en"]: wording for wording in wordings(load(name)) if "en" in wording}
+
+
+def _filled(wording: Wording, known: Mapping[str, Wording]) -> Wording:
+    return Wording({**known.get(wording.get("en", ""), {}), **wording})
+
+
+def _translated_question(question: Question, known: Mapping[str, Wording]) -> Question:
+    labels = tuple(
+        replace(_titled(label, known), examples=tuple(_filled(example, known) for example in label.examples))
+        for label in question.labels
+    )
+    return replace(_titled(question, known), labels=labels)
+
+
+def _titled(part: Part, known: Mapping[str, Wording]) -> Part:
+    return replace(part, title=_filled(part.title, known), definition=_filled(part.definition, known))
+
+
+def _translated_guideline(guideline: Guideline, known: Mapping[str, Wording]) -> Guideline:
+    notes = {name: _filled(said, known) for name, said in guideline.notes.items()}
+    return replace(guideline, text=_filled(guideline.text, known), notes=notes)

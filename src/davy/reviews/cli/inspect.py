@@ -10,7 +10,7 @@ import typer
 from davy.corpus.post_source import PostSource
 from davy.evaluation import compare_systems as comparing
 from davy.measure.intervals import Bootstrap
-from davy.reviews import inspect as action
+from davy.reviews import inspection
 from davy.shell import console
 from davy.shell.options import Corpus, Database, GoldColumns, Json
 
@@ -67,7 +67,7 @@ def create(
             reporter=reporter,
         )
         posts = comparing.gold_posts(source)
-        items = action.write_inspection(found, posts, out, question=question, most=most, seed=seed)
+        items = inspection.write_inspection(found, posts, out, question=question, most=most, seed=seed)
     _note_project(out, len(items))
     console.note("They are in clear in the files. Give people breaks, and let them refuse.")
 
@@ -92,7 +92,7 @@ def challenge(
     from davy.store import open_store
 
     with open_store(database) as store:
-        items = action.write_challenge_queue(store, name, phase, task, out, top=top, most=most, seed=seed)
+        items = inspection.write_challenge_queue(store, name, phase, task, out, top=top, most=most, seed=seed)
     _note_project(out, len(items))
 
 
@@ -107,7 +107,7 @@ def summary(project: Project, database: Database = None, json: Json = False) -> 
     from davy.store import open_store
 
     with open_store(database) as store:
-        found = action.summarise_inspection(store, project)
+        found = inspection.summarise_inspection(store, project)
     if json:
         console.json(found.to_dict())
         return
@@ -131,7 +131,7 @@ def review(
     from davy.store import open_store
 
     with open_store(database) as store:
-        count = action.write_review(store, project, out, scheme=scheme)
+        count = inspection.write_review(store, project, out, scheme=scheme)
     _note_project(out, count)
 
 
@@ -151,7 +151,7 @@ def correct(
 
       davy inspect correct gold.csv review.csv --scheme edos --out gold-2.csv
     """
-    found = action.write_corrected(gold, review, out, scheme=scheme)
+    found = inspection.write_corrected(gold, review, out, scheme=scheme)
     if json:
         console.json(found.to_dict())
         return

@@ -12,7 +12,7 @@ from davy.core.errors import UserError
 from davy.files import tables
 from davy.measure.intervals import Bootstrap
 from davy.measure.verbal_scales import verbal_labels
-from davy.reviews import suite_validation, validation
+from davy.reviews import suite_validation
 from davy.shell import console
 from davy.shell.options import Database
 from davy.store import events, open_store
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     import polars as pl
 
     from davy.core import Question
-    from davy.reviews.validation import ValidationAnswer
+    from davy.reviews.suite_validation import ValidationAnswer
     from davy.testing.suite import Suite
 
 Named = Annotated[str, typer.Argument(metavar="SUITE", help="A shipped suite's name, or a YAML file.")]
@@ -99,7 +99,7 @@ def issue(
     if taken:
         raise UserError(f"{taken[0]} is there already, and may hold answers. Choose another folder.")
     for who in annotator:
-        cases = validation.issue_cases(suite, who, known, seed=seed)
+        cases = suite_validation.issue_cases(suite, who, known, seed=seed)
         tables.write(cases.lazy(), out / f"{who}.csv")
         console.note(f"Wrote {len(cases):,} cases for {who} to {out / f'{who}.csv'}")
     console.note("They hold hateful sentences in clear. Give people breaks, and let them refuse.")
@@ -136,7 +136,7 @@ def review(
 
     suite = load_suite(name)
     given, decided = _read_answers(suite, answers or [], decisions, project, database)
-    seen = validation.review_answers(suite, given, decided, bootstrap=Bootstrap(resamples, seed))
+    seen = suite_validation.review_answers(suite, given, decided, bootstrap=Bootstrap(resamples, seed))
     if out is not None:
         _write(seen.rows, out)
     if json:
@@ -174,7 +174,7 @@ def _read_answers(
             return suite_validation.read_project(store, project, suite)
     if not files:
         raise UserError("Give the files that annotators filled in, or --project NAME.")
-    decided = validation.read_decisions(_table(decisions), str(decisions)) if decisions is not None else {}
+    decided = suite_validation.read_decisions(_table(decisions), str(decisions)) if decisions is not None else {}
     return _answers(files, _question(suite)), decided
 
 
@@ -192,8 +192,8 @@ def _scheme_and_question(suite: Suite) -> tuple[str, Question]:
 
 
 def _answers(paths: list[Path], question: Question) -> list[ValidationAnswer]:
-
-    return [one for path in paths for one in validation.read_answers(_table(path), path.stem, question, str(path))]
+    read = suite_validation.read_answers
+    return [answer for path in paths for answer in read(_table(path), path.stem, question, str(path))]
 
 
 def _table(path: Path) -> pl.DataFrame:

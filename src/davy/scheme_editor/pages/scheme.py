@@ -24,7 +24,7 @@ from davy.people.store.users import User
 from davy.scheme_editor import draft
 from davy.scheme_editor import store as scheme_drafts
 from davy.scheme_editor.draft import DraftProblem, Values
-from davy.scheme_editor.pages import scheme_choice, scheme_form
+from davy.scheme_editor.pages import scheme_form, schemes
 from davy.scheme_editor.store import SchemeDraft
 from davy.web import render
 from davy.web.context import context_of
@@ -40,7 +40,7 @@ Makes = Annotated[User, Depends(allowed("make projects"))]
 def overview(request: Request, who: Makes, draft_id: str) -> Response:
     """Return the scheme's page: its words, its questions, and what is missing."""
     with context_of(request).store.read() as db:
-        found = scheme_choice.own_draft(db, who, draft_id)
+        found = schemes.own_draft(db, who, draft_id)
         edits = scheme_drafts.edits(db, who.id, draft_id)
     words = render.translator_of(request)
     return _page(
@@ -66,7 +66,7 @@ def add_question(request: Request, who: Makes, draft_id: str, form: Form) -> Res
     title = field(form, "title", most=scheme_form.LONGEST_TITLE)
     lang = render.translator_of(request).lang
     with context_of(request).store.write() as db:
-        found = scheme_choice.own_draft(db, who, draft_id)
+        found = schemes.own_draft(db, who, draft_id)
         if not title:
             raise LocalizedError("question_title", status=422)
         made = scheme_drafts.save(db, found, scheme_form.with_question(found.content, title, lang))
@@ -77,7 +77,7 @@ def add_question(request: Request, who: Makes, draft_id: str, form: Form) -> Res
 def question(request: Request, who: Makes, draft_id: str, question_number: int) -> Response:
     """Return the form of one question."""
     with context_of(request).store.read() as db:
-        found = scheme_choice.own_draft(db, who, draft_id)
+        found = schemes.own_draft(db, who, draft_id)
     at = _at(found.content, question_number)
     return _page(
         request,
@@ -130,7 +130,7 @@ def move_question(request: Request, who: Makes, draft_id: str, question_number: 
 def bring_back(request: Request, who: Makes, draft_id: str, edit: int, form: Form) -> Response:  # noqa: ARG001 — a checked form
     """Save an earlier state of the scheme again."""
     with context_of(request).store.write() as db:
-        found = scheme_choice.own_draft(db, who, draft_id)
+        found = schemes.own_draft(db, who, draft_id)
         scheme_drafts.save(db, found, scheme_drafts.get(db, who.id, draft_id, edit).content)
     return render.redirect(request, f"/schemes/{draft_id}", "scheme_back", undo=_undo(found))
 
@@ -142,7 +142,7 @@ def remove(request: Request, who: Makes, draft_id: str, act: str, form: Form) ->
         raise LocalizedError("no_scheme", status=404)
     with context_of(request).store.write() as db:
         if act == "remove":
-            scheme_choice.own_draft(db, who, draft_id)
+            schemes.own_draft(db, who, draft_id)
         scheme_drafts.set_removed(db, who.id, draft_id, removed=act == "remove")
     if act == "restore":
         return render.redirect(request, f"/schemes/{draft_id}", "scheme_back")
@@ -153,7 +153,7 @@ def remove(request: Request, who: Makes, draft_id: str, act: str, form: Form) ->
 def preview(request: Request, who: Makes, draft_id: str) -> Response:
     """Return the labelling page with a made-up post; what is answered there is shown and not kept."""
     with context_of(request).store.read() as db:
-        found = scheme_choice.own_draft(db, who, draft_id)
+        found = schemes.own_draft(db, who, draft_id)
     if draft.problems(found.content):
         return render.redirect(request, f"/schemes/{draft_id}", "scheme_not_ready")
     scheme, words = draft.finished(found.content), render.translator_of(request)
@@ -178,7 +178,7 @@ def preview(request: Request, who: Makes, draft_id: str) -> Response:
 def as_file(request: Request, who: Makes, draft_id: str) -> Response:
     """Return the scheme as a YAML file, which every command that takes a scheme reads."""
     with context_of(request).store.read() as db:
-        found = scheme_choice.own_draft(db, who, draft_id)
+        found = schemes.own_draft(db, who, draft_id)
     if draft.problems(found.content):
         return render.redirect(request, f"/schemes/{draft_id}", "scheme_not_ready")
     headers = {"Content-Disposition": f'attachment; filename="{found.name}.yaml"'}
@@ -189,7 +189,7 @@ def as_file(request: Request, who: Makes, draft_id: str) -> Response:
 def _change(request: Request, who: User, draft_id: str, change: Any, *, to: str | None = None) -> Response:
     """Save what `change` makes of the draft, and go back to its page, or on to `to`; the note there can undo it."""
     with context_of(request).store.write() as db:
-        found = scheme_choice.own_draft(db, who, draft_id)
+        found = schemes.own_draft(db, who, draft_id)
         made = scheme_drafts.save(db, found, change(found.content))
     undo = _undo(found) if made.edit != found.edit else None
     return render.redirect(request, to or f"/schemes/{draft_id}", "saved", undo=undo)

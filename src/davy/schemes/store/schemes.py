@@ -1,7 +1,7 @@
-"""Schemes in the store: each version's YAML as it was given, with its guidelines.
+"""Schemes in the store: their tables, and each version's YAML as it was given, with its guidelines.
 
 Questions that a project asks never change; a new version is made. Guidelines have versions of their own and only
-grow. A project begins with a copy of its scheme's guidelines (`guidelines`), and what it publishes is its own. Reading
+grow. A project begins with a copy of its scheme's guidelines, and what it publishes is its own. Reading
 YAML is not the store's business: callers bring the scheme and its text, and get the text back.
 """
 
@@ -12,18 +12,43 @@ from dataclasses import dataclass, fields, is_dataclass
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import Connection, bindparam, func, insert, select, update
+from sqlalchemy import Column, Connection, ForeignKeyConstraint, Integer, Table, bindparam, func, insert, select, update
 
 from davy.annotation.labelling.store.tables import annotations, verdicts
 from davy.annotation.project.project import Project
 from davy.annotation.project.store.tables import project_guidelines, projects
 from davy.core import Guideline, Scheme, UserError
 from davy.core.errors import nearest
-from davy.schemes.store.tables import guidelines, schemes
 from davy.store import events
-from davy.store.columns import now
+from davy.store.columns import JsonColumn, TextColumn, TimeColumn, now
 from davy.store.statements import ONE, PreparedStatement
 from davy.store.store import is_writing
+from davy.store.table_base import metadata
+
+schemes = Table(
+    "schemes",
+    metadata,
+    Column("name", TextColumn, primary_key=True),
+    Column("version", Integer, primary_key=True, autoincrement=False),
+    Column("yaml", TextColumn, nullable=False),
+    Column("digest", TextColumn, nullable=False),
+    Column("added_at", TimeColumn, nullable=False),
+    Column("added_by", TextColumn, nullable=False),
+)
+
+guidelines = Table(
+    "guidelines",
+    metadata,
+    Column("scheme", TextColumn, primary_key=True),
+    Column("scheme_version", Integer, primary_key=True, autoincrement=False),
+    Column("version", Integer, primary_key=True, autoincrement=False),
+    Column("content", JsonColumn, nullable=False),
+    Column("digest", TextColumn, nullable=False),
+    Column("changes", TextColumn, nullable=False),
+    Column("added_at", TimeColumn, nullable=False),
+    Column("added_by", TextColumn, nullable=False),
+    ForeignKeyConstraint(["scheme", "scheme_version"], ["schemes.name", "schemes.version"]),
+)
 
 
 @dataclass(frozen=True, slots=True)

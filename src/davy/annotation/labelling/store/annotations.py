@@ -20,7 +20,7 @@ from davy.annotation.project.store.picture_locks import UNLOCKED
 from davy.annotation.project.store.tables import items, phases, posts
 from davy.core import Annotation, Scheme, UserError
 from davy.core.annotation import Answers
-from davy.schemes.store.tables import guidelines, schemes
+from davy.schemes.store.schemes import guidelines, schemes
 from davy.store import events
 from davy.store.statements import PreparedStatement
 

@@ -34,7 +34,7 @@ from davy.core.errors import UserError
 from davy.people.pages.visitor import Anyone, Form, allowed, field
 from davy.people.store import users
 from davy.people.store.users import User
-from davy.scheme_editor.pages import scheme_choice
+from davy.scheme_editor.pages import schemes
 from davy.store import Connection
 from davy.web import cookies, render
 from davy.web.context import context_of
@@ -143,7 +143,7 @@ def _make(
             pool = _from_store(db, typed["lang"])
         own = None
         if typed["start"].startswith(OWN):
-            own = scheme_choice.scheme_for_project(db, who, typed["start"].removeprefix(OWN))
+            own = schemes.scheme_for_project(db, who, typed["start"].removeprefix(OWN))
             plan = replace(plan, scheme=own[0].name)
         preset = typed["start"].startswith("preset:")
         made = project_creation.create_project(
@@ -160,7 +160,7 @@ def _scheme_of(request: Request, who: User, start: str) -> Scheme | None:
     kind, _, chosen = start.partition(":")
     with context_of(request).store.read() as db:
         try:
-            return scheme_choice.scheme_at(db, who, kind, chosen)
+            return schemes.scheme_at(db, who, kind, chosen)
         except UserError:
             return None
 
@@ -224,7 +224,7 @@ def roster_of(text: str) -> tuple[RosterPerson, ...]:
 
 def _shared(request: Request) -> set[str]:
     with context_of(request).store.read() as db:
-        return {name for name, _ in scheme_choice.shared_schemes(db, "en")}
+        return {name for name, _ in schemes.shared_schemes(db, "en")}
 
 
 def _page(
@@ -239,8 +239,8 @@ def _page(
 ) -> Response:
     lang = render.translator_of(request).lang
     with context_of(request).store.read() as db:
-        shared = scheme_choice.shared_schemes(db, lang)
-        own = scheme_choice.own_drafts(db, who, lang)
+        shared = schemes.shared_schemes(db, lang)
+        own = schemes.own_drafts(db, who, lang)
         langs = post_pages.languages(db, None)
     chosen = [name for name in project_file.preset_names() if typed.get("start") == f"preset:{name}"]
     chosen_own = [it for it in own if typed.get("start") == f"{OWN}{it['id']}"]

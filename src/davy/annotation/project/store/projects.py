@@ -15,8 +15,7 @@ from davy.annotation.project.project import Member, Project
 from davy.annotation.project.store.tables import MEMBERS, PROJECTS, members, project_guidelines, projects
 from davy.core import Guideline, UserError, Wording
 from davy.core.errors import nearest
-from davy.schemes.store.schemes import guideline_content
-from davy.schemes.store.tables import guidelines, schemes
+from davy.schemes.store.schemes import guideline_content, guidelines, schemes
 from davy.store import events
 from davy.store.columns import now
 
