@@ -10,7 +10,7 @@ from typing import Any
 from davy.annotation.labelling.store import annotations, items
 from davy.annotation.project.project import Item, Member, Phase, Project
 from davy.annotation.project.store import members, phases, projects
-from davy.annotation.settling.adjudicate import settle_item
+from davy.annotation.settling.adjudication import settle_item
 from davy.core import Annotation, Label, Post, Question, Scheme
 from davy.people.store import users
 from davy.schemes import to_yaml

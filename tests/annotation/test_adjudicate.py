@@ -10,7 +10,7 @@ from adjudication_case import GRUMBLE, make
 from davy.annotation.exchange.row_export import gather_rows
 from davy.annotation.labelling.store import items
 from davy.annotation.settling import expert_cases
-from davy.annotation.settling.adjudicate import answers_of
+from davy.annotation.settling.adjudication import answers_of
 from davy.annotation.settling.rules import applicable_verdicts
 from davy.annotation.settling.store import cases, verdicts
 from davy.core import UserError, Verdict

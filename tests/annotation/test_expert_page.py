@@ -9,7 +9,7 @@ import pytest
 from davy.annotation.labelling.store import annotations, items
 from davy.annotation.project.project_scheme import scheme_of
 from davy.annotation.project.store import members
-from davy.annotation.settling.adjudicate import settle_item
+from davy.annotation.settling.adjudication import settle_item
 from davy.annotation.settling.store import cases, verdicts
 from davy.core import Annotation
 from davy.people.store import users

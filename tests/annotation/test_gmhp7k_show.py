@@ -14,7 +14,7 @@ from davy.annotation.exchange.exchange import ExportRequest, export_project
 from davy.annotation.labelling.store import items
 from davy.annotation.project import monitoring, phase_gates
 from davy.annotation.project.store import phases, posts
-from davy.annotation.settling import agreement, consensus
+from davy.annotation.settling import adjudication, agreement
 from davy.shell.app import run
 from davy.store import open_store
 from simulated_people import SAID, gmhp7k, label, truth_of
@@ -37,7 +37,7 @@ def finished(tmp_path_factory, sqlite_template):
                 if phase.kind == "discussion":
                     for item in items.of_phase(db, phase.id, limit=100):
                         shared = SAID[truth_of(posts.get(db, item.post).id)]
-                        consensus.save_shared(db, project, phase, item, shared, "We agreed at once.", by="shell")
+                        adjudication.save_shared(db, project, phase, item, shared, "We agreed at once.", by="shell")
             if phase.kind != "discussion":
                 said[phase.name] = label(store, project, phase, team, seed=number)
                 monitoring.take_snapshot(store, phase.id)

@@ -12,7 +12,7 @@ import pytest
 
 from davy.annotation.labelling.store import items
 from davy.annotation.project import project_creation, project_file
-from davy.annotation.project.pages.project_access import ADMINS_MAY, PROJECT_MAY, ROOMS
+from davy.annotation.project.pages.project_access import ADMINS_MAY, PROJECT_MAY, PROJECT_TABS
 from davy.annotation.project.phase_kind import PHASE_KINDS, PhaseKind
 from davy.annotation.project.project import PROJECT_ROLES
 from davy.annotation.project.store import members, messages, phases, posts, projects
@@ -131,7 +131,7 @@ def test_every_room_that_the_navigation_names_answers(site, project):
         # Memes have a room where there is a phase for them.
         phases.add(db, "pilot", name="memes", kind="build", answers=1, in_corpus=False, settings={}, by=events.SHELL)
     assert set(re.findall(r'href="/projects/pilot/(\w+)"', manager.get("/projects/pilot").text)) >= {
-        room for room, _ in ROOMS if room
+        room for room, _ in PROJECT_TABS if room
     }
     for client in (manager, annotator):
         html = client.get("/projects/pilot").text

@@ -16,7 +16,7 @@ from test_projects_browser import PHONE
 
 from browser_tab import fits, open_tab
 from davy.annotation.project import project_creation, project_file
-from davy.annotation.project.pages.project_access import Place, in_project, project_page
+from davy.annotation.project.pages.project_access import ProjectAccess, in_project, project_page
 from davy.annotation.project.store import images, members
 from davy.image.likeness import describe, pack
 from davy.image.picture import read_picture
@@ -32,7 +32,7 @@ from davy.web.context import context_of
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
 
-Builds = Annotated[Place, Depends(in_project("label posts"))]
+Builds = Annotated[ProjectAccess, Depends(in_project("label posts"))]
 
 MEAN_TOLERANCE = 3.0
 """Grey levels of 255 that the browser's view and the PNG may differ by, over all pixels."""

@@ -21,7 +21,7 @@ from davy.annotation.project import monitoring, project_creation, project_file
 from davy.annotation.project.project import Member, Phase, Project
 from davy.annotation.project.project_scheme import scheme_of
 from davy.annotation.project.store import members, messages, phases, posts
-from davy.annotation.settling import consensus, expert_cases
+from davy.annotation.settling import adjudication, expert_cases
 from davy.annotation.settling.store import phase_answers
 from davy.core.annotation import Answers
 from davy.people.store import users
@@ -165,7 +165,7 @@ def _work(db: Connection, team: _Team, phase: Phase, parts: tuple[int, ...], day
         every = items.of_phase(db, phase.id)
         shown = posts.public_ids(db, [item.post for item in every])
         for item in every:
-            consensus.save_shared(db, team.project, phase, item, team.truth(shown[item.post]), "", by=team.manager)
+            adjudication.save_shared(db, team.project, phase, item, team.truth(shown[item.post]), "", by=team.manager)
         return
     for login, most in zip(COLLEAGUES, parts, strict=True):
         passed = 0.0

@@ -16,7 +16,7 @@ from davy.annotation.exchange.rows import AnsweredPost, GivenAnswer, SettledAnsw
 from davy.annotation.exchange.store import export_rows
 from davy.annotation.project.project import Phase, Project
 from davy.annotation.project.store import phases
-from davy.annotation.settling.consensus import TOGETHER
+from davy.annotation.settling.adjudication import TOGETHER
 from davy.annotation.settling.rules import applicable_verdicts
 from davy.core import Annotation, Scheme, UserError
 from davy.memes import meme_families

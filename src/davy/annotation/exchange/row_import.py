@@ -26,7 +26,7 @@ from davy.annotation.exchange.store import import_rows
 from davy.annotation.exchange.store.export_rows import IMPORTED
 from davy.annotation.project.project import Item, Phase
 from davy.annotation.project.store import posts
-from davy.annotation.settling import adjudicate
+from davy.annotation.settling import adjudication
 from davy.core import Annotation, UserError, Verdict
 from davy.store import Connection
 from davy.store.columns import new_id, now
@@ -333,7 +333,7 @@ class _Work:
         import_rows.mark_settled(self._db, [item.id for item in full if item.post in settled])
         for item in full:
             if item.post not in settled:
-                adjudicate.settle_item(self._db, self._plan.project, phase, item, self._plan.scheme)
+                adjudication.settle_item(self._db, self._plan.project, phase, item, self._plan.scheme)
 
 
 def _verdicts(post: str, row: AnsweredPost, made: Sequence[Annotation]) -> Iterator[Verdict]:

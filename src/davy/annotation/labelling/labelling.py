@@ -20,8 +20,8 @@ from davy.annotation.project import roster_answers
 from davy.annotation.project.project import Assignment, Item, Member, Phase, Project
 from davy.annotation.project.project_scheme import scheme_of
 from davy.annotation.project.store import members, phases
-from davy.annotation.settling import adjudicate
-from davy.annotation.settling.consensus import save_shared, shared_answer
+from davy.annotation.settling import adjudication
+from davy.annotation.settling.adjudication import save_shared, shared_answer
 from davy.annotation.settling.store import cases
 from davy.core import Annotation, Guideline, Post, Scheme, UserError
 from davy.core.annotation import Answers
@@ -161,7 +161,7 @@ def save(
     wanted = roster_answers.answers_needed(db, sheet.project, sheet.phase, sheet.item, sheet.member)
     done = assignments.finish(db, held, given.id, wanted=wanted, seconds=seconds, at=_after_last(sheet, given.at))
     if done.filled or (held.assignment.state == "again" and done.item.state != "open"):
-        adjudicate.settle_item(db, sheet.project, sheet.phase, done.item, sheet.scheme)
+        adjudication.settle_item(db, sheet.project, sheet.phase, done.item, sheet.scheme)
     prefetch.next_item(db, sheet.project.id, sheet.phase.id, sheet.member.user)
     return SavedAnswer(given, done.filled, feedback_on(sheet.phase, done.item, sheet.scheme, answers))
 

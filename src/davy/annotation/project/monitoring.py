@@ -17,7 +17,7 @@ from davy.annotation.labelling.store.tallies import Tally
 from davy.annotation.project.project import Phase, Project
 from davy.annotation.project.store import members, phases, projects
 from davy.annotation.settling import agreement
-from davy.annotation.settling.consensus import TOGETHER
+from davy.annotation.settling.adjudication import TOGETHER
 from davy.annotation.settling.store import agreements, phase_answers
 from davy.annotation.settling.store.agreements import AgreementSnapshot
 from davy.core import Metric, Scheme

@@ -11,7 +11,7 @@ from davy.annotation.labelling.store import assignments
 from davy.annotation.project.project import Item, Member, Phase, Project
 from davy.annotation.project.project_scheme import scheme_of
 from davy.annotation.project.store import members, phases, projects
-from davy.annotation.settling import adjudicate
+from davy.annotation.settling import adjudication
 from davy.people.store import personal_data
 from davy.people.store.personal_data import DeletionCounts
 from davy.store import Connection
@@ -39,7 +39,7 @@ def settle_complete(db: Connection, project: Project) -> None:
             continue
         people = _people(db, project, phase, every)
         for item in assignments.find_complete(db, phase.id, people) if people else ():
-            adjudicate.settle_item(db, project, phase, item, scheme_of(db, project))
+            adjudication.settle_item(db, project, phase, item, scheme_of(db, project))
 
 
 def delete_in_project(

@@ -10,7 +10,7 @@ from davy.annotation.labelling.store import items, tallies
 from davy.annotation.project.project import Assignment, Member, Phase, Project
 from davy.annotation.project.project_scheme import scheme_of
 from davy.annotation.project.store import phases, posts
-from davy.annotation.settling.consensus import save_shared, shared_answer
+from davy.annotation.settling.adjudication import save_shared, shared_answer
 from davy.core import Annotation, Post, UserError
 from davy.core.annotation import Answers
 from davy.store import Connection

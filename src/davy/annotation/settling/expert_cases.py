@@ -14,7 +14,7 @@ from typing import Any
 from davy.annotation.labelling.store import items
 from davy.annotation.project.project import Member, Project
 from davy.annotation.project.store import phases, posts
-from davy.annotation.settling.adjudicate import answers_of, expert_decisions, marked_text, rules_of, settle_item
+from davy.annotation.settling.adjudication import answers_of, expert_decisions, marked_text, rules_of, settle_item
 from davy.annotation.settling.rules import Rules, questions_for_expert, settle
 from davy.annotation.settling.store import cases
 from davy.annotation.settling.store.cases import AdjudicationCase

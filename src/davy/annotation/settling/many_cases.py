@@ -13,7 +13,7 @@ from davy.annotation.labelling.store import items
 from davy.annotation.project.project import Member, Project
 from davy.annotation.project.settings import AdjudicationRule
 from davy.annotation.project.store import posts
-from davy.annotation.settling.adjudicate import answers_of, expert_decisions, marked_text
+from davy.annotation.settling.adjudication import answers_of, expert_decisions, marked_text
 from davy.annotation.settling.expert_cases import (
     CaseRefused,
     check_answers,

@@ -11,7 +11,7 @@ from typing import Any
 
 from starlette.requests import Request
 
-from davy.annotation.project.pages.project_access import Place
+from davy.annotation.project.pages.project_access import ProjectAccess
 from davy.annotation.project.store import images
 from davy.core.errors import UserError
 from davy.image.image_folder import is_image_key
@@ -26,7 +26,7 @@ _NAME = re.compile(r"[a-z][a-z0-9_-]{0,40}")
 
 def picker_of(
     request: Request,
-    place: Place,
+    place: ProjectAccess,
     *,
     field: str = "replacement",
     several: bool = False,

@@ -10,7 +10,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from davy.annotation.care.pages.consent import member_of
-from davy.annotation.project.pages.project_access import Labels, Place, project_page
+from davy.annotation.project.pages.project_access import Labels, ProjectAccess, project_page
 from davy.annotation.project.store import images
 from davy.core.errors import UserError
 from davy.memes import meme_tasks
@@ -52,7 +52,7 @@ def save(request: Request, place: Labels, assignment_id: str, form: Form) -> Res
 
 def keep(
     request: Request,
-    place: Place,
+    place: ProjectAccess,
     task: MemeTask,
     layout: MemeLayout,
     *,
@@ -79,7 +79,7 @@ def _start(request: Request, task: MemeTask) -> MemeLayout:
 
 
 def _page(
-    request: Request, place: Place, task: MemeTask, layout: MemeLayout, *, wrong: str = "", status: int = 200
+    request: Request, place: ProjectAccess, task: MemeTask, layout: MemeLayout, *, wrong: str = "", status: int = 200
 ) -> Response:
     editor = editor_of(
         request,

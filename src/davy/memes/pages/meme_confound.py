@@ -15,7 +15,7 @@ from starlette.responses import Response
 
 from davy.annotation.care.pages.consent import member_of
 from davy.annotation.labelling.pages.sheets import display_choice_of
-from davy.annotation.project.pages.project_access import Labels, Place, project_page
+from davy.annotation.project.pages.project_access import Labels, ProjectAccess, project_page
 from davy.core.errors import UserError
 from davy.core.meme import FLIP_ANSWERS, SIDES
 from davy.memes import meme_families, meme_tasks
@@ -69,7 +69,7 @@ def save(request: Request, place: Labels, assignment_id: str, form: Form) -> Res
 
 
 def _answer(
-    request: Request, place: Place, task: MemeTask, side: str, do: str, keys: Sequence[str], form: FormData
+    request: Request, place: ProjectAccess, task: MemeTask, side: str, do: str, keys: Sequence[str], form: FormData
 ) -> None:
     store, seconds = context_of(request).store, seconds_in(form)
     if do == "keep":
@@ -107,7 +107,7 @@ def _start(request: Request, task: MemeTask, side: str, keys: Sequence[str]) -> 
 
 def _page(
     request: Request,
-    place: Place,
+    place: ProjectAccess,
     task: MemeTask,
     side: str,
     keys: Sequence[str] = (),

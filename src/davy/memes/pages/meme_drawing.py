@@ -8,7 +8,7 @@ from fastapi import APIRouter, Depends, HTTPException
 from starlette.requests import Request
 from starlette.responses import PlainTextResponse, Response
 
-from davy.annotation.project.pages.project_access import Labels, Place, in_project
+from davy.annotation.project.pages.project_access import Labels, ProjectAccess, in_project
 from davy.annotation.project.store import images, posts
 from davy.core.errors import UserError
 from davy.memes.building import picture_folder, usable_pictures
@@ -21,7 +21,7 @@ from davy.web.context import context_of
 
 router = APIRouter(include_in_schema=False)
 
-Exports = Annotated[Place, Depends(in_project("export"))]
+Exports = Annotated[ProjectAccess, Depends(in_project("export"))]
 
 SVG = "image/svg+xml"
 

@@ -14,7 +14,7 @@ from starlette.datastructures import FormData
 from starlette.requests import Request
 
 from davy.annotation.labelling.pages.sheets import display_choice_of
-from davy.annotation.project.pages.project_access import Place
+from davy.annotation.project.pages.project_access import ProjectAccess
 from davy.annotation.project.store import images
 from davy.core.errors import UserError
 from davy.memes.building import require_same, usable_pictures
@@ -31,7 +31,7 @@ MOST_LAYOUT = 200_000
 
 def editor_of(
     request: Request,
-    place: Place,
+    place: ProjectAccess,
     *,
     save: str,
     layout: MemeLayout,
@@ -77,7 +77,7 @@ def editor_of(
 
 
 def layout_in(
-    request: Request, place: Place, form: FormData, *, base: MemeLayout | None = None, change: str = "all"
+    request: Request, place: ProjectAccess, form: FormData, *, base: MemeLayout | None = None, change: str = "all"
 ) -> MemeLayout:
     """Return the layout that the editor's form holds, checked; without scripts, `base` with the two captions."""
     sent = form.get("layout")
@@ -116,14 +116,14 @@ def read_layout(text: str) -> MemeLayout:
         raise LocalizedError("bad_form") from None
 
 
-def draw_for_browser(request: Request, place: Place, layout: MemeLayout) -> str:
+def draw_for_browser(request: Request, place: ProjectAccess, layout: MemeLayout) -> str:
     """Return the SVG that people edit: the renderer's text over pictures by their addresses."""
     with context_of(request).store.read() as db:
         usable_pictures(db, place.project.id, list({placed.image for placed in layout.images}))
     return draw_svg(layout, lambda placed: f"{place.address}/images/{placed.image}?sharp=1")
 
 
-def _picture_values(request: Request, place: Place, keys: Sequence[str]) -> list[dict[str, Any]]:
+def _picture_values(request: Request, place: ProjectAccess, keys: Sequence[str]) -> list[dict[str, Any]]:
     with context_of(request).store.read() as db:
         known = {it.key: it for it in images.of_posts(db, place.project.id, keys)}
         words = {row.key: row.words for row in image_library.find_images(db, keys)}

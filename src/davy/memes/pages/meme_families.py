@@ -9,7 +9,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from davy.annotation.labelling.pages.sheets import DisplayChoice, display_choice_of
-from davy.annotation.project.pages.project_access import Place, in_project, project_page
+from davy.annotation.project.pages.project_access import ProjectAccess, in_project, project_page
 from davy.core.meme import MEME_KINDS
 from davy.memes import meme_families
 from davy.memes.store.meme_steps import RatedMeme
@@ -17,7 +17,7 @@ from davy.web.context import context_of
 
 router = APIRouter(include_in_schema=False)
 
-Sees = Annotated[Place, Depends(in_project("see verdicts"))]
+Sees = Annotated[ProjectAccess, Depends(in_project("see verdicts"))]
 
 A_PAGE = 20
 

@@ -12,7 +12,7 @@ from starlette.responses import Response
 
 from davy.annotation.project import project_creation
 from davy.annotation.project import settings as project_settings
-from davy.annotation.project.pages.project_access import Manages, Place, in_project, project_page
+from davy.annotation.project.pages.project_access import Manages, ProjectAccess, in_project, project_page
 from davy.annotation.project.project_scheme import scheme_of
 from davy.annotation.project.settings import MIDDLES, AdjudicationRule
 from davy.annotation.project.store import projects
@@ -30,7 +30,7 @@ from davy.web.translations import translated_title
 
 router = APIRouter(include_in_schema=False)
 
-Watches = Annotated[Place, Depends(in_project("watch"))]
+Watches = Annotated[ProjectAccess, Depends(in_project("watch"))]
 
 PAPER_ACCURACY = (0.847, 0.83, 0.87)
 """Human accuracy of Hateful Memes, and the range of its ten batches (section 3.1)."""
@@ -43,10 +43,10 @@ def figures(request: Request, place: Watches) -> Response:
     return _page(request, place)
 
 
-def _page(request: Request, place: Place, *, wrong: str = "", status: int = 200) -> Response:
+def _page(request: Request, place: ProjectAccess, *, wrong: str = "", status: int = 200) -> Response:
     words = render.translator_of(request)
     with context_of(request).store.read() as db:
-        place = Place(projects.get(db, place.project.id), place.member, place.account)
+        place = ProjectAccess(projects.get(db, place.project.id), place.member, place.account)
         scheme, rating = scheme_of(db, place.project), meme_phases(db, place.project).rating
         measured = rating_agreement(db, place.project) if rating else []
         human = relabelling.human_accuracy(db, place.project) if rating else None

@@ -16,7 +16,7 @@ from starlette.responses import Response
 
 from davy.annotation.care.pages.consent import member_of
 from davy.annotation.labelling.pages.sheets import display_choice_of
-from davy.annotation.project.pages.project_access import Labels, Place, project_page
+from davy.annotation.project.pages.project_access import Labels, ProjectAccess, project_page
 from davy.core.errors import UserError
 from davy.core.meme import PASSED, VIOLATIONS, FilterAnswers
 from davy.memes import meme_tasks
@@ -125,7 +125,7 @@ def _earlier(request: Request, task: MemeTask) -> FilterForm:
     return FilterForm("", tuple(kept.get("violations", ())), slurs, tuple(kept.get("replacements", ())))
 
 
-def _page(request: Request, place: Place, task: MemeTask, filled: FilterForm, *, status: int = 200) -> Response:
+def _page(request: Request, place: ProjectAccess, task: MemeTask, filled: FilterForm, *, status: int = 200) -> Response:
     context, post = context_of(request), task.post
     pieces = mask_segments(post.text, context.lexicon)
     values: dict[str, Any] = {

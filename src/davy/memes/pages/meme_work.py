@@ -12,7 +12,7 @@ from starlette.responses import Response
 from davy.annotation.care import care
 from davy.annotation.care.pages.consent import member_of
 from davy.annotation.labelling.pages.steps import redirect_page, require_consent
-from davy.annotation.project.pages.project_access import Place
+from davy.annotation.project.pages.project_access import ProjectAccess
 from davy.core.errors import UserError
 from davy.memes import meme_tasks
 from davy.memes.meme_tasks import MemeTask
@@ -24,7 +24,7 @@ PATHS: dict[str, str] = {"filter": "filter", "build": "build", "confounders": "c
 """What is to be done with a meme → the last part of its page's address."""
 
 
-def begin_task(request: Request, place: Place, task: str) -> MemeTask | Response:
+def begin_task(request: Request, place: ProjectAccess, task: str) -> MemeTask | Response:
     """Return this person's next meme; or where to go before there is one."""
     if away := require_consent(request, place):
         return away
@@ -37,7 +37,7 @@ def begin_task(request: Request, place: Place, task: str) -> MemeTask | Response
     return found or render.redirect(request, f"{place.address}/memes", note)
 
 
-def open_task(request: Request, place: Place, task: str, assignment_id: str) -> MemeTask | Response:
+def open_task(request: Request, place: ProjectAccess, task: str, assignment_id: str) -> MemeTask | Response:
     """Return the meme that a form is about; one that went elsewhere in the meantime leads to the next one."""
     try:
         with context_of(request).store.write() as db:
@@ -48,13 +48,13 @@ def open_task(request: Request, place: Place, task: str, assignment_id: str) -> 
         return render.redirect(request, task_path(place, task), "meme_gone")
 
 
-def go_on(request: Request, place: Place, task: str, note: str) -> Response:
+def go_on(request: Request, place: ProjectAccess, task: str, note: str) -> Response:
     """Return the way to the next meme; its page says what happened, and offers to take it back."""
     undo = f"{place.address}/memes/undo/{PATHS[task]}"
     return render.redirect(request, task_path(place, task), note, undo=undo)
 
 
-def skipped(request: Request, place: Place, task: MemeTask, form: FormData) -> Response | None:
+def skipped(request: Request, place: ProjectAccess, task: MemeTask, form: FormData) -> Response | None:
     """Put a meme off where the form says so, and return the way to the next one; else None."""
     if field(form, "do") != "skip":
         return None
@@ -63,7 +63,7 @@ def skipped(request: Request, place: Place, task: MemeTask, form: FormData) -> R
     return go_on(request, place, task.task, "meme_skipped")
 
 
-def task_path(place: Place, task: str) -> str:
+def task_path(place: ProjectAccess, task: str) -> str:
     """Return the address of the page where a task is done."""
     return f"{place.address}/memes/{PATHS[task]}"
 

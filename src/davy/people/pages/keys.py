@@ -16,7 +16,7 @@ from starlette.datastructures import FormData
 from starlette.requests import Request
 from starlette.responses import Response
 
-from davy.annotation.project.pages.project_access import Manages, Place, project_page
+from davy.annotation.project.pages.project_access import Manages, ProjectAccess, project_page
 from davy.annotation.project.store import projects
 from davy.people.pages.fresh_password import FreshPassword
 from davy.people.pages.visitor import Form, allowed, field, whole_number
@@ -64,7 +64,7 @@ def make(request: Request, me: Maker, fresh: FreshPassword, form: Form) -> Respo
     return _own_page(request, me, secret=_make(request, me, form))
 
 
-def _project_page(request: Request, place: Place, **shown: Any) -> Response:
+def _project_page(request: Request, place: ProjectAccess, **shown: Any) -> Response:
     day = f"{now():%Y-%m-%d}"
     with context_of(request).store.read() as db:
         found = keys.list_keys(db, project=place.project.id)

@@ -19,7 +19,7 @@ from davy.annotation.care.pages.consent import member_of
 from davy.annotation.care.store import responses
 from davy.annotation.labelling import labelling
 from davy.annotation.project import roster_answers
-from davy.annotation.project.pages.project_access import Place, in_project, project_page
+from davy.annotation.project.pages.project_access import ProjectAccess, in_project, project_page
 from davy.annotation.project.store import withdrawals
 from davy.core.errors import UserError
 from davy.people.pages.visitor import Form, allowed, check_rate, field
@@ -33,7 +33,7 @@ from davy.web.errors import LocalizedError
 router = APIRouter(include_in_schema=False)
 
 Self = Annotated[User, Depends(allowed("change own account"))]
-Mine = Annotated[Place, Depends(in_project("check in", left=True))]
+Mine = Annotated[ProjectAccess, Depends(in_project("check in", left=True))]
 
 
 @router.get("/projects/{project_id}/my-data")

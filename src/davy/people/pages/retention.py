@@ -10,7 +10,7 @@ from starlette.datastructures import FormData
 from starlette.requests import Request
 from starlette.responses import Response
 
-from davy.annotation.project.pages.project_access import Manages, Place, project_page
+from davy.annotation.project.pages.project_access import Manages, ProjectAccess, project_page
 from davy.people.pages.fresh_password import FreshPassword
 from davy.people.pages.visitor import Form, allowed, field, whole_number
 from davy.people.retention import preview
@@ -54,7 +54,7 @@ def project_rules(request: Request, place: Manages) -> Response:
 
 
 def _project_page(
-    request: Request, place: Place, *, asked: RetentionRule | None = None, wrong: str = "", status: int = 200
+    request: Request, place: ProjectAccess, *, asked: RetentionRule | None = None, wrong: str = "", status: int = 200
 ) -> Response:
     values = _values(request, place.project.id, asked)
     return project_page(request, place, "project_retention.html", status=status, wrong=wrong, **values)

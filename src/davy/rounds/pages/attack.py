@@ -15,7 +15,7 @@ from starlette.datastructures import FormData
 from starlette.requests import Request
 from starlette.responses import FileResponse, Response
 
-from davy.annotation.project.pages.project_access import Place, in_project, project_page
+from davy.annotation.project.pages.project_access import ProjectAccess, in_project, project_page
 from davy.detectors import store as detectors
 from davy.files.atomic import write_text
 from davy.jobs import job_files
@@ -35,7 +35,7 @@ from davy.web.errors import LocalizedError, is_htmx
 
 router = APIRouter(include_in_schema=False)
 
-Attacks = Annotated[Place, Depends(in_project("attack"))]
+Attacks = Annotated[ProjectAccess, Depends(in_project("attack"))]
 
 SHOWN = 10
 LISTED = 200
@@ -159,7 +159,7 @@ def change(request: Request, place: Attacks, job_id: str, act: str, form: Form) 
     return render.redirect(request, f"{place.address}/attack", "proposals_put", n=str(n))
 
 
-def _targets(request: Request, db: Connection, place: Place) -> list[str]:
+def _targets(request: Request, db: Connection, place: ProjectAccess) -> list[str]:
     """Return what may be attacked: the targets of the project's rounds, newest first, that the server still has."""
     known = {entry.full_name for entry in detectors.list_detectors(db) if entry.state != "retired"}
     known.add(_own_name(request))
@@ -173,7 +173,7 @@ def _own_name(request: Request) -> str:
     return f"{model['name']}@{model['version']}"
 
 
-def _own_seeds(db: Connection, place: Place) -> list[dict[str, Any]]:
+def _own_seeds(db: Connection, place: ProjectAccess) -> list[dict[str, Any]]:
     """Return the project's settled entries with their labels, newest round first, as rows of a file of seeds."""
     made = []
     for round_ in reversed(rounds.of_project(db, place.project.id)):
@@ -205,5 +205,5 @@ def _chosen(form: FormData, rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
     return chosen
 
 
-def _record(db: Connection, place: Place, what: str, **details: Any) -> None:
+def _record(db: Connection, place: ProjectAccess, what: str, **details: Any) -> None:
     events.record(db, by=place.account.id, what=what, about=f"project {place.project.id}", **details)

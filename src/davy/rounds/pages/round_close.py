@@ -13,7 +13,7 @@ from starlette.datastructures import FormData
 from starlette.requests import Request
 from starlette.responses import Response
 
-from davy.annotation.project.pages.project_access import Here, Manages, Place, project_page
+from davy.annotation.project.pages.project_access import Here, Manages, ProjectAccess, project_page
 from davy.jobs import job_files
 from davy.jobs import store as jobs
 from davy.people.pages.visitor import Form, field
@@ -52,7 +52,7 @@ def show(request: Request, place: Manages, round_number: str) -> Response:
     return _page(request, place, round_number)
 
 
-def _page(request: Request, place: Place, round_number: str, *, wrong: str = "", status: int = 200) -> Response:
+def _page(request: Request, place: ProjectAccess, round_number: str, *, wrong: str = "", status: int = 200) -> Response:
     with context_of(request).store.read() as db:
         round_ = find_round(db, place, round_number)
         job = _job(db, place, round_)
@@ -123,7 +123,7 @@ def _architectures(request: Request) -> list[str]:
     return [BASE, *(encoders if has_encoders() else [])]
 
 
-def _job(db: Connection, place: Place, round_: Round) -> jobs.Job | None:
+def _job(db: Connection, place: ProjectAccess, round_: Round) -> jobs.Job | None:
     if round_.opened_at is None:
         return None
     latest = jobs.latest(db, kind=CLOSE_ROUND, project=place.project.id, limit=1)

@@ -20,7 +20,7 @@ from davy.annotation.care.pages.consent import member_of
 from davy.annotation.labelling.pages.questions import AnswerForm
 from davy.annotation.labelling.pages.sheets import guideline_view
 from davy.annotation.labelling.pages.steps import redirect_page, require_consent
-from davy.annotation.project.pages.project_access import Place, in_project, project_page
+from davy.annotation.project.pages.project_access import ProjectAccess, in_project, project_page
 from davy.annotation.project.project_scheme import scheme_of
 from davy.core import Scheme, UserError
 from davy.people.pages.visitor import Form, check_rate, field
@@ -52,7 +52,7 @@ from davy.web.errors import LocalizedError, is_htmx
 
 router = APIRouter(include_in_schema=False)
 
-Enters = Annotated[Place, Depends(in_project("enter texts"))]
+Enters = Annotated[ProjectAccess, Depends(in_project("enter texts"))]
 
 MOST_EMOJI = 4
 """Swaps are offered for so many emoji of a text."""
@@ -91,7 +91,7 @@ async def write(request: Request, place: Enters, round_number: str, entry_id: st
 
 
 async def _keep(
-    request: Request, place: Place, round_: Round, scheme: Scheme, original: EntryText, filled: EntryForm
+    request: Request, place: ProjectAccess, round_: Round, scheme: Scheme, original: EntryText, filled: EntryForm
 ) -> Entry:
     check_rate(request, "texts of a session", place.account.id)
     found = await to_thread.run_sync(_check, request, place, round_, original, filled)
@@ -101,7 +101,9 @@ async def _keep(
     return await to_thread.run_sync(_save, request, place, round_, scheme, original, filled, said)
 
 
-def _check(request: Request, place: Place, round_: Round, original: EntryText, filled: EntryForm) -> Entry | str | None:
+def _check(
+    request: Request, place: ProjectAccess, round_: Round, original: EntryText, filled: EntryForm
+) -> Entry | str | None:
     """Return the language of a contrast that may be kept; or the entry that this very form made before."""
     if filled.change and filled.change not in CHANGES:
         raise LocalizedError("choice")
@@ -119,7 +121,7 @@ def _check(request: Request, place: Place, round_: Round, original: EntryText, f
 
 def _save(
     request: Request,
-    place: Place,
+    place: ProjectAccess,
     round_: Round,
     scheme: Scheme,
     original: EntryText,
@@ -133,7 +135,7 @@ def _save(
 
 
 def _read(
-    request: Request, place: Place, round_number: str, entry_id: str, form: FormData
+    request: Request, place: ProjectAccess, round_number: str, entry_id: str, form: FormData
 ) -> tuple[Round, Scheme, EntryText, EntryForm]:
     with context_of(request).store.read() as db:
         round_, scheme = find_round(db, place, round_number), scheme_of(db, place.project)
@@ -167,7 +169,7 @@ def _swapped(text: str, swap: str) -> str:
 
 def _again(
     request: Request,
-    place: Place,
+    place: ProjectAccess,
     round_: Round,
     scheme: Scheme,
     original: EntryText,
@@ -181,7 +183,7 @@ def _again(
 def _page(
     request: Request,
     db: Connection,
-    place: Place,
+    place: ProjectAccess,
     round_: Round,
     scheme: Scheme,
     original: EntryText,

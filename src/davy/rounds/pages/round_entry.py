@@ -20,7 +20,7 @@ from davy.annotation.care.pages.consent import member_of
 from davy.annotation.labelling.pages.questions import AnswerForm, question_views, read_answers
 from davy.annotation.labelling.pages.sheets import BLANK, FormState, guideline_view, questions_html
 from davy.annotation.labelling.pages.steps import redirect_page, require_consent
-from davy.annotation.project.pages.project_access import Place, in_project, project_page
+from davy.annotation.project.pages.project_access import ProjectAccess, in_project, project_page
 from davy.annotation.project.project_scheme import scheme_of
 from davy.core import Scheme, UserError
 from davy.people.pages.visitor import Form, check_rate
@@ -41,7 +41,7 @@ from davy.web.i18n import Translator
 
 router = APIRouter(include_in_schema=False)
 
-Enters = Annotated[Place, Depends(in_project("enter texts"))]
+Enters = Annotated[ProjectAccess, Depends(in_project("enter texts"))]
 
 IDEAS = 3
 MOST_TEXT = 6_000
@@ -208,7 +208,7 @@ async def predictions_of(
 
 def keep_entry(
     db: Connection,
-    place: Place,
+    place: ProjectAccess,
     round_: Round,
     scheme: Scheme,
     filled: EntryForm,
@@ -245,7 +245,7 @@ def refused_form(request: Request, filled: EntryForm, error: UserError) -> Entry
     return replace(filled, wrong=wrong, why=getattr(error, "why", ""))
 
 
-def own_entry(db: Connection, place: Place, entry_id: str) -> EntryText | None:
+def own_entry(db: Connection, place: ProjectAccess, entry_id: str) -> EntryText | None:
     """Return one of this person's own entries, or None."""
     row = entries.find_text(db, place.project.id, entry_id)
     return row if row is not None and row.entry.author == place.account.id else None
@@ -288,7 +288,7 @@ def verdict_values(words: Translator, scheme: Scheme, round_: Round, row: EntryT
 
 
 def _read(
-    request: Request, place: Place, round_number: str, form: FormData
+    request: Request, place: ProjectAccess, round_number: str, form: FormData
 ) -> tuple[Round, Scheme, EntryForm, Entry | None]:
     with context_of(request).store.read() as db:
         round_, scheme = find_round(db, place, round_number), scheme_of(db, place.project)
@@ -308,14 +308,19 @@ def _check(request: Request, round_: Round, filled: EntryForm) -> str | None:
 
 
 def _save(
-    request: Request, place: Place, round_: Round, scheme: Scheme, filled: EntryForm, said: list[TargetPrediction]
+    request: Request,
+    place: ProjectAccess,
+    round_: Round,
+    scheme: Scheme,
+    filled: EntryForm,
+    said: list[TargetPrediction],
 ) -> Entry:
     with context_of(request).store.write() as db:
         return keep_entry(db, place, round_, scheme, filled, said)
 
 
 def _answer(
-    request: Request, place: Place, round_: Round, filled: EntryForm, entry: Entry | None, status: int
+    request: Request, place: ProjectAccess, round_: Round, filled: EntryForm, entry: Entry | None, status: int
 ) -> Response:
     with context_of(request).store.read() as db:
         result = own_entry(db, place, entry.id) if entry else None
@@ -327,7 +332,7 @@ def _answer(
 
 
 def _values(
-    request: Request, db: Connection, place: Place, round_: Round, filled: EntryForm, result: EntryText | None
+    request: Request, db: Connection, place: ProjectAccess, round_: Round, filled: EntryForm, result: EntryText | None
 ) -> dict[str, Any]:
     words, scheme = render.translator_of(request), scheme_of(db, place.project)
     tried = entries.strategies_of(db, round_.id, place.account.id)

@@ -16,7 +16,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from davy.annotation.project import phase_gates
-from davy.annotation.project.pages.project_access import Here, Manages, Place, project_page
+from davy.annotation.project.pages.project_access import Here, Manages, ProjectAccess, project_page
 from davy.annotation.project.pages.upload_form import UploadForm, read_posts
 from davy.annotation.project.project_scheme import scheme_of
 from davy.annotation.project.store import members
@@ -67,7 +67,7 @@ def show(request: Request, place: Here) -> Response:
 
 def _list(
     request: Request,
-    place: Place,
+    place: ProjectAccess,
     *,
     form: FormData | None = None,
     error: UserError | None = None,
@@ -147,7 +147,7 @@ async def upload_seeds(request: Request, place: Manages, round_number: str, form
     return render.redirect(request, f"{place.address}/rounds/{round_number}", "seeds_added", n=words.number(n))
 
 
-async def _add_seeds(request: Request, place: Place, round_number: str, kind: str, frame: pl.DataFrame) -> int:
+async def _add_seeds(request: Request, place: ProjectAccess, round_number: str, kind: str, frame: pl.DataFrame) -> int:
     round_, scheme = await to_thread.run_sync(_round_and_scheme, request, place, round_number)
     question = scheme.question(round_.question)
     texts = [text or "" for text in frame["text"].to_list()]
@@ -165,12 +165,12 @@ async def _add_seeds(request: Request, place: Place, round_number: str, kind: st
     return await to_thread.run_sync(write)
 
 
-def _round_and_scheme(request: Request, place: Place, round_number: str) -> tuple[Round, Scheme]:
+def _round_and_scheme(request: Request, place: ProjectAccess, round_number: str) -> tuple[Round, Scheme]:
     with context_of(request).store.read() as db:
         return find_round(db, place, round_number), scheme_of(db, place.project)
 
 
-def find_round(db: Connection, place: Place, round_number: str) -> Round:
+def find_round(db: Connection, place: ProjectAccess, round_number: str) -> Round:
     """Return a project's round by the number in an address."""
     if not re.fullmatch(r"[1-9][0-9]{0,5}", round_number):
         raise LocalizedError("no_such", status=404)
@@ -208,7 +208,7 @@ def own_count(db: Connection, round_: Round, user: str) -> AuthorCount:
     return found[0] if found else AuthorCount(user, 0, 0, 0, None, None)
 
 
-def _one(request: Request, place: Place, round_number: str, *, wrong: str = "", status: int = 200) -> Response:
+def _one(request: Request, place: ProjectAccess, round_number: str, *, wrong: str = "", status: int = 200) -> Response:
     context = context_of(request)
     with context.store.read() as db:
         round_, scheme = find_round(db, place, round_number), scheme_of(db, place.project)

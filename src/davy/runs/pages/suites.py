@@ -19,7 +19,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from davy import schemes as shipped_schemes
-from davy.annotation.project.pages.project_access import Place, in_project, project_page
+from davy.annotation.project.pages.project_access import ProjectAccess, in_project, project_page
 from davy.annotation.project.project_scheme import scheme_of
 from davy.core import Scheme
 from davy.core.errors import UserError
@@ -38,7 +38,7 @@ from davy.web.refused_by import refusal
 
 router = APIRouter(include_in_schema=False)
 
-Writes = Annotated[Place, Depends(in_project("train"))]
+Writes = Annotated[ProjectAccess, Depends(in_project("train"))]
 
 SPARE = 2
 """Empty rows at the end of the form."""
@@ -118,7 +118,7 @@ def save(request: Request, place: Writes, suite_id: str, form: Form) -> Response
     return render.redirect(request, address, "suite_saved", version=str(made.version))
 
 
-def _find(request: Request, place: Place, suite_id: str) -> ProjectSuite:
+def _find(request: Request, place: ProjectAccess, suite_id: str) -> ProjectSuite:
     with context_of(request).store.read() as db:
         return project_suites.get(db, place.project.id, suite_id)
 
@@ -132,7 +132,7 @@ def _blank(scheme: Scheme, title: str) -> SuiteForm:
     return SuiteForm(title, lang if lang in LANGUAGES else "en", scheme_name, question.name)
 
 
-def _text(request: Request, place: Place, suite: ProjectSuite, form: FormData) -> str:
+def _text(request: Request, place: ProjectAccess, suite: ProjectSuite, form: FormData) -> str:
     """Return the suite's YAML as a form says it."""
     if "yaml" in form:
         return str(form.get("yaml") or "").replace("\r\n", "\n")[: LONGEST + 1]
@@ -173,7 +173,7 @@ def _lines(form: FormData, name: str) -> tuple[str, ...]:
     return tuple(dict.fromkeys(line for line in lines if line))
 
 
-def _questions(request: Request, place: Place) -> list[tuple[str, str, list[tuple[str, str]]]]:
+def _questions(request: Request, place: ProjectAccess) -> list[tuple[str, str, list[tuple[str, str]]]]:
     """Return the yes/no questions that a suite can ask, as (scheme, question, labels with titles), own scheme first."""
     lang = render.translator_of(request).lang
     with context_of(request).store.read() as db:
@@ -187,7 +187,7 @@ def _questions(request: Request, place: Place) -> list[tuple[str, str, list[tupl
     ]
 
 
-def _counted(request: Request, place: Place, text: str) -> dict[str, Any]:
+def _counted(request: Request, place: ProjectAccess, text: str) -> dict[str, Any]:
     """Return what a text makes: cases by functionality and label, some of them masked, and every problem."""
     with context_of(request).store.read() as db:
         scheme = scheme_of(db, place.project)
@@ -205,7 +205,7 @@ def _counted(request: Request, place: Place, text: str) -> dict[str, Any]:
 
 def _editor(
     request: Request,
-    place: Place,
+    place: ProjectAccess,
     suite: ProjectSuite,
     text: str,
     *,
@@ -236,7 +236,7 @@ def _editor(
     )
 
 
-def question_title_of(request: Request, scheme: str, name: str, place: Place) -> str:
+def question_title_of(request: Request, scheme: str, name: str, place: ProjectAccess) -> str:
     """Return what a question of a scheme is called in the reader's language."""
     with context_of(request).store.read() as db:
         own = scheme_of(db, place.project)

@@ -18,7 +18,7 @@ from starlette.datastructures import FormData
 from starlette.requests import Request
 from starlette.responses import Response
 
-from davy.annotation.project.pages.project_access import Place, in_project, project_page
+from davy.annotation.project.pages.project_access import ProjectAccess, in_project, project_page
 from davy.annotation.project.pages.upload_form import UploadForm
 from davy.annotation.project.project_scheme import scheme_of
 from davy.annotation.settling.store import verdict_history
@@ -45,7 +45,7 @@ from davy.web.reports import PAGE, read_json, report_response
 
 router = APIRouter(include_in_schema=False)
 
-Trains = Annotated[Place, Depends(in_project("train"))]
+Trains = Annotated[ProjectAccess, Depends(in_project("train"))]
 
 KINDS: tuple[str, ...] = ("tfidf", "transformer")
 PLANS: tuple[str, ...] = ("70/10/20", "80/10/10", "60/20/20")
@@ -187,7 +187,7 @@ def change(request: Request, place: Trains, job_id: str, act: str, form: Form) -
     return render.redirect(request, f"{place.address}/train", f"export_{act}")
 
 
-def _start(request: Request, place: Place, form: FormData) -> Response:
+def _start(request: Request, place: ProjectAccess, form: FormData) -> Response:
     arguments = {"project": place.project.id, "plan": _plan(form), **_settings(form)}
     # Beside the detector that answers today, since that is the one to beat.
     first = list_choices(request, place.account, place.project.id)[:1]
@@ -225,7 +225,7 @@ def _encoders(request: Request) -> list[str]:
     return sorted(path.name for path in own.iterdir() if path.is_dir()) if own is not None and own.is_dir() else []
 
 
-def _label_counts(request: Request, db: Connection, place: Place) -> list[LabelCount]:
+def _label_counts(request: Request, db: Connection, place: ProjectAccess) -> list[LabelCount]:
     """Return how many posts are settled on each label of each question that a detector can learn."""
     lang = render.translator_of(request).lang
     found = []
@@ -236,7 +236,7 @@ def _label_counts(request: Request, db: Connection, place: Place) -> list[LabelC
     return found
 
 
-def _own(db: Connection, place: Place, job_id: str) -> Job:
+def _own(db: Connection, place: ProjectAccess, job_id: str) -> Job:
     return Workplace(place.account, place).find(db, job_id, (TRAIN,))
 
 
@@ -255,7 +255,7 @@ def _curve(request: Request, run: Path, job: Job) -> CurveChart | None:
     return curve_chart(records, render.translator_of(request))
 
 
-def _runs_of(request: Request, place: Place, job: Job) -> list[Job]:
+def _runs_of(request: Request, place: ProjectAccess, job: Job) -> list[Job]:
     """Return the checks and evaluations of the project that this detector was part of."""
     with context_of(request).store.read() as db:
         found = Workplace(place.account, place).latest(db, (CHECK, EVALUATE), limit=50)

@@ -15,7 +15,7 @@ from starlette.datastructures import FormData, UploadFile
 from starlette.requests import Request
 from starlette.responses import Response
 
-from davy.annotation.project.pages.project_access import Place, in_project, project_page
+from davy.annotation.project.pages.project_access import ProjectAccess, in_project, project_page
 from davy.core.errors import UserError
 from davy.files.file_safety import UploadLimits
 from davy.jobs import job_files
@@ -39,7 +39,7 @@ class Workplace:
     """Who starts runs, and in which project; None is the server itself."""
 
     account: User
-    place: Place | None = None
+    place: ProjectAccess | None = None
 
     @property
     def address(self) -> str:

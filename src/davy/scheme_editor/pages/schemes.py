@@ -18,7 +18,7 @@ from starlette.responses import Response
 
 from davy import schemes as shipped
 from davy.annotation.project import project_file
-from davy.annotation.project.pages.project_access import Place, in_project
+from davy.annotation.project.pages.project_access import ProjectAccess, in_project
 from davy.annotation.project.pages.upload_form import UploadForm, sent_file
 from davy.annotation.project.project_scheme import scheme_of
 from davy.annotation.project.store import members, projects
@@ -44,7 +44,7 @@ from davy.web.refused_by import refused_by
 router = APIRouter(include_in_schema=False)
 
 Makes = Annotated[User, Depends(allowed("make projects"))]
-Codes = Annotated[Place, Depends(in_project("code posts"))]
+Codes = Annotated[ProjectAccess, Depends(in_project("code posts"))]
 
 LARGEST_FILE = 256 * 1024
 _MORE = re.compile(r" \(\d+ more: davy scheme check \S+\)$")

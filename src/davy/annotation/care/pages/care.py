@@ -16,7 +16,7 @@ from starlette.responses import RedirectResponse, Response
 from davy.annotation.care import care
 from davy.annotation.care.pages.consent import member_of
 from davy.annotation.care.store import check_ins
-from davy.annotation.project.pages.project_access import Labels, Place, in_project, project_page
+from davy.annotation.project.pages.project_access import Labels, ProjectAccess, in_project, project_page
 from davy.annotation.project.project import Member
 from davy.annotation.project.store import members
 from davy.core.errors import UserError
@@ -33,8 +33,8 @@ from davy.web.render import translator_of
 
 router = APIRouter(include_in_schema=False)
 
-Here = Annotated[Place, Depends(in_project("check in"))]
-Reads = Annotated[Place, Depends(in_project("read check-ins"))]
+Here = Annotated[ProjectAccess, Depends(in_project("check in"))]
+Reads = Annotated[ProjectAccess, Depends(in_project("read check-ins"))]
 
 
 @router.get("/projects/{project_id}/care")
@@ -43,7 +43,7 @@ def show(request: Request, place: Here) -> Response:
     return _page(request, place)
 
 
-def _page(request: Request, place: Place, *, wrong: str = "", status: int = 200) -> Response:
+def _page(request: Request, place: ProjectAccess, *, wrong: str = "", status: int = 200) -> Response:
     member = member_of(place)
     with context_of(request).store.read() as db:
         contacts = [
@@ -154,7 +154,9 @@ def begin_rest(request: Request, place: Labels, form: Form) -> Response:
     return RedirectResponse(f"{place.address}/rest?own=true" if act == "now" else place.address, 303)
 
 
-def rest_values(words: Translator, place: Place, due: care.RestPeriod | None, *, own: bool = False) -> dict[str, Any]:
+def rest_values(
+    words: Translator, place: ProjectAccess, due: care.RestPeriod | None, *, own: bool = False
+) -> dict[str, Any]:
     """Return what `parts/rest.html` shows; times are where the project is, until a script knows the reader's clock."""
     rules = care.rules_of(place.project, place.member)
     reasons = {

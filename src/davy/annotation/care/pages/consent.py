@@ -9,7 +9,7 @@ from starlette.responses import RedirectResponse, Response
 from davy.annotation.care import consent_text
 from davy.annotation.labelling import labelling
 from davy.annotation.labelling.pages.sheets import PICTURES, TEXTS, display_choice_of
-from davy.annotation.project.pages.project_access import Labels, Place, project_page
+from davy.annotation.project.pages.project_access import Labels, ProjectAccess, project_page
 from davy.annotation.project.phase_kind import TASK_KINDS
 from davy.annotation.project.project import Member
 from davy.annotation.project.store import members, phases
@@ -44,7 +44,7 @@ def agree(request: Request, place: Labels, form: Form) -> Response:
         if first and agreed:
             members.consent(db, place.project.id, member.user)
     if first and not agreed:
-        chosen = Place(place.project, _with_choices(member, text, pictures), place.account)
+        chosen = ProjectAccess(place.project, _with_choices(member, text, pictures), place.account)
         return _page(request, chosen, wrong=True)
     if first:
         room = "memes" if has_memes else "label" if "annotator" in member.roles else "expert"
@@ -52,7 +52,7 @@ def agree(request: Request, place: Labels, form: Form) -> Response:
     return render.redirect(request, f"{place.address}/label", "saved")
 
 
-def member_of(place: Place) -> Member:
+def member_of(place: ProjectAccess) -> Member:
     """Return the membership of a place whose permission only members have."""
     assert place.member is not None
     return place.member
@@ -64,7 +64,7 @@ def _with_choices(member: Member, text: str, pictures: str) -> Member:
     return replace(member, choices={**member.choices, "text": text, "pictures": pictures})
 
 
-def _page(request: Request, place: Place, *, wrong: bool = False) -> Response:
+def _page(request: Request, place: ProjectAccess, *, wrong: bool = False) -> Response:
     member = member_of(place)
     lang = render.translator_of(request).lang
     with context_of(request).store.read() as db:

@@ -13,7 +13,7 @@ from davy.annotation.care import care
 from davy.annotation.care.store import work_sessions as sittings
 from davy.annotation.care.store.work_sessions import Hours, WorkSitting
 from davy.annotation.exchange.spreadsheet_cells import escape_formula, map_texts
-from davy.annotation.project.pages.project_access import Place, in_project, project_page
+from davy.annotation.project.pages.project_access import ProjectAccess, in_project, project_page
 from davy.annotation.project.project import Member, Project
 from davy.annotation.project.settings import pay_of, rate_of
 from davy.annotation.project.store import members
@@ -22,8 +22,8 @@ from davy.web.context import context_of
 
 router = APIRouter(include_in_schema=False)
 
-Here = Annotated[Place, Depends(in_project("see the project", left=True))]
-Pays = Annotated[Place, Depends(in_project("see hours"))]
+Here = Annotated[ProjectAccess, Depends(in_project("see the project", left=True))]
+Pays = Annotated[ProjectAccess, Depends(in_project("see hours"))]
 
 
 @dataclass(frozen=True, slots=True)

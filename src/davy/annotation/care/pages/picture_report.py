@@ -16,7 +16,7 @@ from davy.annotation.care import care
 from davy.annotation.care.pages.consent import member_of
 from davy.annotation.labelling.store import item_selection
 from davy.annotation.project import images
-from davy.annotation.project.pages.project_access import Labels, Manages, Place, project_page
+from davy.annotation.project.pages.project_access import Labels, Manages, ProjectAccess, project_page
 from davy.annotation.project.store import members, picture_locks, posts
 from davy.annotation.project.store.picture_locks import LONGEST_NOTE
 from davy.annotation.settling.store import cases
@@ -56,7 +56,7 @@ def locked(request: Request, place: Manages) -> Response:
     return _list(request, place)
 
 
-def _list(request: Request, place: Place, *, wrong: str = "", status: int = 200) -> Response:
+def _list(request: Request, place: ProjectAccess, *, wrong: str = "", status: int = 200) -> Response:
     with context_of(request).store.read() as db:
         rows = picture_locks.of_project(db, place.project.id)
         names = {it.user: it.pseudonym for it in members.of_project(db, place.project.id, left=True)}
@@ -75,7 +75,7 @@ def note(request: Request, place: Manages, key: str, form: Form) -> Response:
     return render.redirect(request, f"{place.address}/locked-pictures", "saved")
 
 
-def _post_of(request: Request, place: Place, assignment_id: str) -> str:
+def _post_of(request: Request, place: ProjectAccess, assignment_id: str) -> str:
     """Return the post that a person has, or had, before them: by its assignment, or by an expert's case."""
     with context_of(request).store.read() as db:
         held = item_selection.get_held(db, assignment_id, lock=False)

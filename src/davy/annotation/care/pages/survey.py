@@ -11,7 +11,7 @@ from starlette.responses import Response
 
 from davy.annotation.care import survey
 from davy.annotation.care.store import responses
-from davy.annotation.project.pages.project_access import Manages, Place, in_project, project_page
+from davy.annotation.project.pages.project_access import Manages, ProjectAccess, in_project, project_page
 from davy.annotation.project.store import projects
 from davy.core import Wording
 from davy.people.pages.visitor import Form, check_rate, field
@@ -22,7 +22,7 @@ from davy.web.markdown import render_markdown
 
 router = APIRouter(include_in_schema=False)
 
-Here = Annotated[Place, Depends(in_project("see the project", left=True))]
+Here = Annotated[ProjectAccess, Depends(in_project("see the project", left=True))]
 
 
 @router.get("/projects/{project_id}/survey")

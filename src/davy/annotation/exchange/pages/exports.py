@@ -20,7 +20,7 @@ from starlette.responses import FileResponse, Response
 
 from davy.annotation.exchange.formats import FORMATS, ExchangeFormat, find_format
 from davy.annotation.exchange.jobs import EXPORT, IMPORT, STATEMENT
-from davy.annotation.project.pages.project_access import Place, in_project, project_page
+from davy.annotation.project.pages.project_access import ProjectAccess, in_project, project_page
 from davy.annotation.project.pages.upload_form import sent_file
 from davy.annotation.project.project import Phase
 from davy.annotation.project.project_scheme import scheme_of
@@ -40,7 +40,7 @@ from davy.web.errors import LocalizedError, is_htmx
 
 router = APIRouter(include_in_schema=False)
 
-Exports = Annotated[Place, Depends(in_project("export"))]
+Exports = Annotated[ProjectAccess, Depends(in_project("export"))]
 
 TABLES: tuple[str, ...] = ("csv", "parquet", "jsonl", "tsv")
 SHOWN = 20
@@ -164,7 +164,7 @@ async def upload(request: Request, place: Exports) -> Response:
         return await to_thread.run_sync(_receive, request, place, form)
 
 
-def _receive(request: Request, place: Place, form: FormData) -> Response:
+def _receive(request: Request, place: ProjectAccess, form: FormData) -> Response:
     context, folder, sent = context_of(request), files_folder(request), sent_file(form)
     format = find_format(field(form, "format") or "long")
     phase = field(form, "phase") or None
@@ -227,7 +227,7 @@ def _chosen_phases(form: FormData, every: list[Phase]) -> list[str]:
     return wanted
 
 
-def _check_adversarial(place: Place, every: list[Phase], chosen: list[str]) -> bool:
+def _check_adversarial(place: ProjectAccess, every: list[Phase], chosen: list[str]) -> bool:
     """Return whether an export holds entries of rounds; who lacks the role for adversarial texts gets none of those."""
     adversarial = any(phase.behaviour.from_round for phase in every if phase.name in chosen)
     if adversarial and not place.may("attack"):
@@ -239,12 +239,12 @@ def _ending(format: ExchangeFormat, table: str) -> str:
     return table if table in format.endings else format.endings[0]
 
 
-def _questions(request: Request, place: Place) -> list[str]:
+def _questions(request: Request, place: ProjectAccess) -> list[str]:
     with context_of(request).store.read() as db:
         return [question.name for question in scheme_of(db, place.project).questions]
 
 
-def _lines(request: Request, db: Connection, place: Place) -> list[ExportRow]:
+def _lines(request: Request, db: Connection, place: ProjectAccess) -> list[ExportRow]:
     """Return the newest exports and imports of a project."""
     folder = context_of(request).settings.files_folder
     mine = (jobs.latest(db, kind=kind, project=place.project.id, limit=SHOWN) for kind in (EXPORT, IMPORT))

@@ -35,8 +35,8 @@ from davy.annotation.labelling.pages.steps import (
 from davy.annotation.labelling.screening import feedback_on
 from davy.annotation.labelling.store import item_selection
 from davy.annotation.project.pages.project_access import (
-    Place,
-    find_place,
+    ProjectAccess,
+    find_access,
     in_project,
     require_permission,
     session_token,
@@ -52,7 +52,7 @@ from davy.web.errors import LocalizedError
 router = APIRouter(include_in_schema=False)
 
 _labels = in_project("label posts")
-Labels = Annotated[Place, Depends(_labels)]
+Labels = Annotated[ProjectAccess, Depends(_labels)]
 
 LONGEST_COMMENT = 2_000
 
@@ -116,7 +116,7 @@ def _answer(request: Request, project_id: str, assignment_id: str, form: FormDat
     try:
         # Who asks, whether they may, and what they ask for are one transaction.
         with store.write(pipelined=True) as db:
-            place = require_permission(find_place(request, db, token, project_id), "label posts")
+            place = require_permission(find_access(request, db, token, project_id), "label posts")
             check_form(request, form)
             if away := require_consent(request, place):
                 return away
@@ -133,7 +133,7 @@ def _answer(request: Request, project_id: str, assignment_id: str, form: FormDat
 # ---- what a form asks for ----------------------------------------------------------------------
 
 
-def _act(db: Connection, place: Place, assignment_id: str, form: FormData) -> LabellingStep:
+def _act(db: Connection, place: ProjectAccess, assignment_id: str, form: FormData) -> LabellingStep:
     """Do what the form asks with a post that is in this person's hands."""
     sheet = _open(db, place, assignment_id)
     filled = read_form(sheet.scheme, form, sheet.post.text)
@@ -155,7 +155,7 @@ def _act(db: Connection, place: Place, assignment_id: str, form: FormData) -> La
     raise LocalizedError("choice")
 
 
-def _save(db: Connection, place: Place, sheet: Sheet, filled: FormState) -> LabellingStep:
+def _save(db: Connection, place: ProjectAccess, sheet: Sheet, filled: FormState) -> LabellingStep:
     if filled.missing or filled.wrong:
         return LabellingStep(sheet, form=filled, status=422)
     # A form that was sent before finds its post answered; it must not count as work twice.
@@ -211,7 +211,7 @@ def _seconds(written: str) -> float:
 
 def _next(
     db: Connection,
-    place: Place,
+    place: ProjectAccess,
     *,
     outcome: str = "",
     problem: str = "",
@@ -228,12 +228,12 @@ def _next(
     return LabellingStep(shown, outcome, problem, day=care.work_day(place.project, member, sat))
 
 
-def _day(db: Connection, place: Place) -> care.WorkDay:
+def _day(db: Connection, place: ProjectAccess) -> care.WorkDay:
     member = member_of(place)
     return care.work_day(place.project, member, work_sessions.recent(db, member.user, now()))
 
 
-def _open(db: Connection, place: Place, assignment_id: str) -> Sheet:
+def _open(db: Connection, place: ProjectAccess, assignment_id: str) -> Sheet:
     try:
         return labelling.open_sheet(db, place.project, member_of(place), assignment_id)
     except UserError as error:

@@ -14,7 +14,7 @@ from davy.annotation.labelling.labelling import scheme_of
 from davy.annotation.labelling.pages.questions import QuestionView, question_views
 from davy.annotation.labelling.pages.sheets import answer_titles, display_choice_of, flag_titles
 from davy.annotation.labelling.store.annotations import AnsweredItem, answered_items
-from davy.annotation.project.pages.project_access import Labels, Place, project_page
+from davy.annotation.project.pages.project_access import Labels, ProjectAccess, project_page
 from davy.annotation.project.phase_kind import PHASE_KINDS
 from davy.web import render
 from davy.web.context import context_of
@@ -54,7 +54,7 @@ def my_answers(
 
 
 def _row(
-    item: AnsweredItem, asked: tuple[QuestionView, ...], flags: dict[str, str], masked: str, place: Place
+    item: AnsweredItem, asked: tuple[QuestionView, ...], flags: dict[str, str], masked: str, place: ProjectAccess
 ) -> dict[str, Any]:
     given = item.annotation.answers
     open_ = place.project.state == item.phase_state == "open"

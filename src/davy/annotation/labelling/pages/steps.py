@@ -23,7 +23,7 @@ from davy.annotation.labelling.pages.sheets import (
     sheet_view,
 )
 from davy.annotation.labelling.store import tallies
-from davy.annotation.project.pages.project_access import Place, project_page
+from davy.annotation.project.pages.project_access import ProjectAccess, project_page
 from davy.annotation.project.project import Member, Phase, Project
 from davy.annotation.project.settings import pay_of, rate_of
 from davy.annotation.project.store import phases
@@ -72,7 +72,7 @@ class LabellingStep:
     """The person's day so far, where what is shown should say it anew."""
 
 
-def require_consent(request: Request, place: Place) -> Response | None:
+def require_consent(request: Request, place: ProjectAccess) -> Response | None:
     """Return the way to the consent page for who has not agreed yet, else None."""
     if place.member is not None and place.member.consented_at is not None:
         return None
@@ -89,7 +89,7 @@ def redirect_page(request: Request, path: str, note: str = "") -> Response:
     return response
 
 
-def respond_to_form(request: Request, place: Place, step: LabellingStep) -> Response:
+def respond_to_form(request: Request, place: ProjectAccess, step: LabellingStep) -> Response:
     """Return what follows a form: the next post as a part, or a redirect to it, or the form again."""
     if isinstance(step.shown, RestPeriod | NoWork) and not step.problem:
         return redirect_page(request, step_path(place, step), step.outcome)
@@ -98,7 +98,7 @@ def respond_to_form(request: Request, place: Place, step: LabellingStep) -> Resp
     return redirect_page(request, step_path(place, step), step.outcome)
 
 
-def respond(request: Request, place: Place, step: LabellingStep) -> Response:
+def respond(request: Request, place: ProjectAccess, step: LabellingStep) -> Response:
     """Return the step: a part for htmx, else a page."""
     if isinstance(step.shown, RestPeriod):
         return RedirectResponse(step_path(place, step), 303)
@@ -136,7 +136,7 @@ def respond(request: Request, place: Place, step: LabellingStep) -> Response:
     )
 
 
-def day_values(place: Place, day: WorkDay | None, account: User | None) -> dict[str, Any] | None:
+def day_values(place: ProjectAccess, day: WorkDay | None, account: User | None) -> dict[str, Any] | None:
     """Return what `parts/day.html` shows: the day's posts, time and pay, and how long it is to the next rest."""
     chosen = choices_of(account)
     if day is None or chosen.day == "off":
@@ -155,7 +155,7 @@ def day_values(place: Place, day: WorkDay | None, account: User | None) -> dict[
     }
 
 
-def step_path(place: Place, step: LabellingStep) -> str:
+def step_path(place: ProjectAccess, step: LabellingStep) -> str:
     """Return the address of what is shown."""
     match step.shown:
         case Sheet(assignment=assignment) | AnsweredSheet(sheet=Sheet(assignment=assignment)):

@@ -21,7 +21,7 @@ from starlette.responses import Response
 from davy.annotation.project import images, import_posts, project_creation
 from davy.annotation.project.import_posts import PostChoices, TableLook
 from davy.annotation.project.pages import upload_form
-from davy.annotation.project.pages.project_access import Manages, Place, project_page
+from davy.annotation.project.pages.project_access import Manages, ProjectAccess, project_page
 from davy.annotation.project.pages.upload_form import StoredUpload, UploadForm, credit_in, keep_files, upload_limits
 from davy.annotation.project.project_scheme import scheme_of
 from davy.annotation.project.store import phases
@@ -206,7 +206,7 @@ def _note(added: project_creation.AddedPosts, left_out: int) -> str:
 
 
 def _add(
-    request: Request, place: Place, name: str, sent: UploadedPosts, scheme: Scheme, credit: images.Credit
+    request: Request, place: ProjectAccess, name: str, sent: UploadedPosts, scheme: Scheme, credit: images.Credit
 ) -> project_creation.AddedPosts:
     store, by, frame = context_of(request).store, place.account.id, sent.frame
     files = sent.kept.picture_files()
@@ -222,14 +222,14 @@ def _add(
         return project_creation.add_new_posts(db, place.project, phase, frame, scheme, by=by)
 
 
-def _scheme(request: Request, place: Place) -> Scheme:
+def _scheme(request: Request, place: ProjectAccess) -> Scheme:
     with context_of(request).store.read() as db:
         return scheme_of(db, place.project)
 
 
 def _page(
     request: Request,
-    place: Place,
+    place: ProjectAccess,
     name: str,
     sent: UploadedPosts | None,
     scheme: Scheme,

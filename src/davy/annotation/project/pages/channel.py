@@ -14,7 +14,7 @@ from fastapi import APIRouter, Depends
 from starlette.requests import Request
 from starlette.responses import Response
 
-from davy.annotation.project.pages.project_access import Here, Place, in_project, project_page
+from davy.annotation.project.pages.project_access import Here, ProjectAccess, in_project, project_page
 from davy.annotation.project.store import members, messages, posts
 from davy.annotation.project.store.messages import ChannelMessage, ChannelThread
 from davy.people.pages.visitor import Form, check_rate, field
@@ -26,8 +26,8 @@ from davy.web.errors import LocalizedError
 
 router = APIRouter(include_in_schema=False)
 
-Announces = Annotated[Place, Depends(in_project("announce"))]
-Writes = Annotated[Place, Depends(in_project("write in the channel"))]
+Announces = Annotated[ProjectAccess, Depends(in_project("announce"))]
+Writes = Annotated[ProjectAccess, Depends(in_project("write in the channel"))]
 
 PAGE = 20
 FILTERS = ("all", "open", "announcements")
@@ -111,7 +111,7 @@ def answer(request: Request, place: Writes, message_id: str, form: Form) -> Resp
     return render.redirect(request, f"{place.address}/channel#m-{message_id}", "answered")
 
 
-def _text(request: Request, place: Place, form: Any) -> str:
+def _text(request: Request, place: ProjectAccess, form: Any) -> str:
     check_rate(request, "words of a person", place.account.id)
     text = field(form, "text", most=messages.LONGEST)
     if not text:
@@ -119,7 +119,7 @@ def _text(request: Request, place: Place, form: Any) -> str:
     return text
 
 
-def _names(db: Connection, place: Place) -> dict[str, tuple[str, tuple[str, ...]]]:
+def _names(db: Connection, place: ProjectAccess) -> dict[str, tuple[str, tuple[str, ...]]]:
     everyone = members.of_project(db, place.project.id, left=True)
     return {member.user: (member.pseudonym, member.roles) for member in everyone}
 
@@ -127,7 +127,7 @@ def _names(db: Connection, place: Place) -> dict[str, tuple[str, tuple[str, ...]
 def _thread(
     db: Connection,
     context: Context,
-    place: Place,
+    place: ProjectAccess,
     thread: ChannelThread,
     who: Mapping[str, tuple[str, tuple[str, ...]]],
 ) -> dict[str, Any]:
@@ -145,7 +145,7 @@ def _thread(
 
 def _said(
     context: Context,
-    place: Place,
+    place: ProjectAccess,
     it: ChannelMessage,
     who: Mapping[str, tuple[str, tuple[str, ...]]],
     post: Mapping[str, Any] | None = None,
@@ -162,7 +162,7 @@ def _said(
     )
 
 
-def _find_post(db: Connection, place: Place, post_id: str) -> str | None:
+def _find_post(db: Connection, place: ProjectAccess, post_id: str) -> str | None:
     """Return the key of the post that somebody asks about, who has to be one of those who may browse posts."""
     if not post_id:
         return None
@@ -171,7 +171,7 @@ def _find_post(db: Connection, place: Place, post_id: str) -> str | None:
     return posts.find_key(db, place.project.id, post_id)
 
 
-def _shown_post(db: Connection, context: Context, place: Place, key: str | None) -> dict[str, Any] | None:
+def _shown_post(db: Connection, context: Context, place: ProjectAccess, key: str | None) -> dict[str, Any] | None:
     """Return the post that a question is about; the words of a hidden one are for those who run the project."""
     if key is None or not place.may("browse posts"):
         return None

@@ -14,7 +14,7 @@ from starlette.responses import Response
 
 from davy.annotation.labelling.pages.questions import question_views
 from davy.annotation.project import project_scheme
-from davy.annotation.project.pages.project_access import Here, Place, in_project, project_page
+from davy.annotation.project.pages.project_access import Here, ProjectAccess, in_project, project_page
 from davy.annotation.project.project_scheme import scheme_of
 from davy.annotation.project.store import messages
 from davy.core import Wording
@@ -29,7 +29,7 @@ from davy.web.translations import translated_title
 
 router = APIRouter(include_in_schema=False)
 
-Changes = Annotated[Place, Depends(in_project("change guidelines"))]
+Changes = Annotated[ProjectAccess, Depends(in_project("change guidelines"))]
 
 
 @router.get("/projects/{project_id}/guideline")
@@ -46,7 +46,7 @@ def new(request: Request, place: Changes, message: str = "") -> Response:
 
 def _form_page(
     request: Request,
-    place: Place,
+    place: ProjectAccess,
     *,
     message: str = "",
     form: FormData | None = None,
@@ -121,7 +121,7 @@ def _again(form: FormData) -> project_scheme.SecondLook | None:
     return project_scheme.SecondLook(questions.pop(), tuple(label for _, _, label in picked if label))
 
 
-def _begun(request: Request, place: Place, message: str) -> dict[str, object]:
+def _begun(request: Request, place: ProjectAccess, message: str) -> dict[str, object]:
     """Return what the form begins with where an answer from the channel goes into the guideline."""
     with context_of(request).store.read() as db:
         answer = messages.get(db, place.project.id, message).text
@@ -132,7 +132,7 @@ def _begun(request: Request, place: Place, message: str) -> dict[str, object]:
     return {"text": text, "changes": answer[: project_scheme.LONGEST_CHANGES], "again": "none"}
 
 
-def _page(request: Request, place: Place, version: int | None) -> Response:
+def _page(request: Request, place: ProjectAccess, version: int | None) -> Response:
     lang = render.translator_of(request).lang
     with context_of(request).store.read() as db:
         scheme = scheme_of(db, place.project)

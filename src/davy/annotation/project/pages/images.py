@@ -20,8 +20,8 @@ from davy.annotation.labelling.pages.sheets import display_choice_of
 from davy.annotation.project import images as pictures
 from davy.annotation.project.pages.project_access import (
     Manages,
-    Place,
-    find_place,
+    ProjectAccess,
+    find_access,
     in_project,
     project_page,
     require_permission,
@@ -40,16 +40,16 @@ from davy.web.refused_by import refused_by
 router = APIRouter(include_in_schema=False)
 
 Browses = Annotated[User, Depends(allowed("browse the shelf"))]
-Exports = Annotated[Place, Depends(in_project("export"))]
+Exports = Annotated[ProjectAccess, Depends(in_project("export"))]
 
 _MOST_MISSING = 50
 
 
-def _member(request: Request, project_id: str) -> Place:
+def _member(request: Request, project_id: str) -> ProjectAccess:
     token = session_token(request)
     with context_of(request).store.read() as db:
         try:
-            return require_permission(find_place(request, db, token, project_id), "see the project")
+            return require_permission(find_access(request, db, token, project_id), "see the project")
         except SignInRequired:
             raise
         except LocalizedError:
@@ -57,7 +57,7 @@ def _member(request: Request, project_id: str) -> Place:
 
 
 @router.get("/projects/{project_id}/images/{key}")
-def one(request: Request, key: str, place: Annotated[Place, Depends(_member)], sharp: bool = False) -> Response:
+def one(request: Request, key: str, place: Annotated[ProjectAccess, Depends(_member)], sharp: bool = False) -> Response:
     """Return a picture: as this person chose to see pictures first, or sharp where they ask for it."""
     choice = display_choice_of(place.project, place.member).pictures if place.member else "grey"
     return _picture(request, place.project.id, key, sharp=sharp, kind="blurred" if choice == "blurred" else "grey")
@@ -117,7 +117,7 @@ class _Sent(io.RawIOBase):
         return taken
 
 
-def _page(request: Request, place: Place, *, wrong: str = "", status: int = 200) -> Response:
+def _page(request: Request, place: ProjectAccess, *, wrong: str = "", status: int = 200) -> Response:
     with context_of(request).store.read() as db:
         n = images.count(db, place.project.id)
         missing = pictures.missing_names(db, place.project.id)
@@ -147,7 +147,7 @@ async def upload(request: Request, place: Manages, form: UploadForm) -> Response
     return render.redirect(request, f"{place.address}/images", "pictures_added", n=said)
 
 
-def _add(request: Request, place: Place, files: pictures.PictureFiles, credit: pictures.Credit) -> int:
+def _add(request: Request, place: ProjectAccess, files: pictures.PictureFiles, credit: pictures.Credit) -> int:
     store = context_of(request).store
     n, _ = pictures.add_missing(store, place.project.id, files, by=place.account.id, credit=credit)
     if not n:

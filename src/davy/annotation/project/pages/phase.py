@@ -15,7 +15,7 @@ from starlette.responses import Response
 
 from davy.annotation.labelling import screening
 from davy.annotation.project import monitoring, phase_gates, project_creation
-from davy.annotation.project.pages.project_access import Here, Manages, Place, project_page
+from davy.annotation.project.pages.project_access import Here, Manages, ProjectAccess, project_page
 from davy.annotation.project.pages.watch import distribution
 from davy.annotation.project.project import Phase
 from davy.annotation.project.store import members, phases
@@ -40,7 +40,7 @@ class _View(NamedTuple):
     """What the page of a kind of phase may need besides what every phase shows."""
 
     db: Connection
-    place: Place
+    place: ProjectAccess
     phase: Phase
     scheme: Scheme
     measured: list[monitoring.QuestionAgreement]
@@ -64,7 +64,7 @@ def one_phase(request: Request, place: Here, name: str, person: str = "") -> Res
 
 
 def _page(
-    request: Request, place: Place, name: str, *, person: str = "", wrong: str = "", status: int = 200
+    request: Request, place: ProjectAccess, name: str, *, person: str = "", wrong: str = "", status: int = 200
 ) -> Response:
     context, words = context_of(request), render.translator_of(request)
     with context.store.read() as db:
@@ -163,7 +163,7 @@ def _following(every: list[Phase], phase: Phase, act: str) -> Phase | None:
 
 
 def screening_values(
-    db: Connection, place: Place, phase: Phase, scheme: Scheme, person: str, lang: str
+    db: Connection, place: ProjectAccess, phase: Phase, scheme: Scheme, person: str, lang: str
 ) -> dict[str, Any]:
     """Return what the page of a screening shows: everyone's results for those who watch, else the reader's own."""
     own = None if place.may("watch") else place.account.id

@@ -19,7 +19,7 @@ from starlette.responses import Response
 from davy.annotation.labelling.pages.questions import question_views
 from davy.annotation.labelling.store import items
 from davy.annotation.project import project_creation
-from davy.annotation.project.pages.project_access import Manages, Place, project_page
+from davy.annotation.project.pages.project_access import Manages, ProjectAccess, project_page
 from davy.annotation.project.project import Phase
 from davy.annotation.project.project_file import EVERYONE, PhasePlan
 from davy.annotation.project.project_scheme import scheme_of
@@ -50,7 +50,13 @@ def show(request: Request, place: Manages, name: str) -> Response:
 
 
 def _page(
-    request: Request, place: Place, name: str, *, form: FormData | None = None, wrong: str = "", status: int = 200
+    request: Request,
+    place: ProjectAccess,
+    name: str,
+    *,
+    form: FormData | None = None,
+    wrong: str = "",
+    status: int = 200,
 ) -> Response:
     words = render.translator_of(request)
     with context_of(request).store.read() as db:
@@ -98,7 +104,7 @@ def save(request: Request, place: Manages, name: str, form: Form) -> Response:
     return render.redirect(request, address, "saved")
 
 
-def _keep(db: Connection, place: Place, phase: Phase, form: FormData) -> None:
+def _keep(db: Connection, place: ProjectAccess, phase: Phase, form: FormData) -> None:
     scheme = scheme_of(db, place.project)
     plan = _plan(phase, form, scheme)
     project_creation.check_phase(plan, scheme)

@@ -15,7 +15,7 @@ from fastapi import APIRouter, Depends, Query
 from starlette.requests import Request
 from starlette.responses import Response
 
-from davy.annotation.project.pages.project_access import Place
+from davy.annotation.project.pages.project_access import ProjectAccess
 from davy.annotation.project.store import post_pages, projects
 from davy.people.pages.visitor import allowed
 from davy.people.permissions import may
@@ -83,9 +83,9 @@ def shelves_of(db: Connection, who: User, shared: str) -> list[Shelf]:
     shelves = []
     if may(who.role, "browse the shelf"):
         shelves.append(Shelf(None, shared, verdicts=True, hidden=who.role == "admin"))
-    mine = {project.id: Place(project, member, who) for project, member in projects.of_user(db, who.id)}
+    mine = {project.id: ProjectAccess(project, member, who) for project, member in projects.of_user(db, who.id)}
     every = projects.list_projects(db) if who.role == "admin" else [place.project for place in mine.values()]
-    for place in (mine.get(project.id) or Place(project, None, who) for project in every):
+    for place in (mine.get(project.id) or ProjectAccess(project, None, who) for project in every):
         if place.may("browse posts"):
             sees, runs = place.may("see verdicts"), place.may("manage")
             shelves.append(Shelf(place.project.id, place.project.title, verdicts=sees, hidden=runs))

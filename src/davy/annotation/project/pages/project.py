@@ -15,7 +15,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from davy.annotation.project import phase_gates, project_creation
-from davy.annotation.project.pages.project_access import Here, Manages, Place, project_page
+from davy.annotation.project.pages.project_access import Here, Manages, ProjectAccess, project_page
 from davy.annotation.project.pages.projects import work_waiting
 from davy.annotation.project.pages.upload_form import UploadForm, read_posts
 from davy.annotation.project.phase_kind import MAIN_KIND, PHASE_KINDS
@@ -44,9 +44,9 @@ def overview(request: Request, place: Here) -> Response:
     return _page(request, place)
 
 
-def _page(request: Request, place: Place, *, wrong: str = "", status: int = 200) -> Response:
+def _page(request: Request, place: ProjectAccess, *, wrong: str = "", status: int = 200) -> Response:
     with context_of(request).store.read() as db:
-        place = Place(projects.get(db, place.project.id), place.member, place.account)
+        place = ProjectAccess(projects.get(db, place.project.id), place.member, place.account)
         rows = phase_gates.phase_statuses(db, place.project)
         people = members.of_project(db, place.project.id)
         mine = work_waiting(db, place, [row.phase for row in rows])
@@ -105,13 +105,13 @@ def audit(request: Request, place: Manages, before: Annotated[int | None, Query(
     return project_page(request, place, "project_audit.html", rows=rows, older=older)
 
 
-def _new_phase(request: Request, place: Place, plan: PhasePlan, frame: Any) -> None:
+def _new_phase(request: Request, place: ProjectAccess, plan: PhasePlan, frame: Any) -> None:
     with context_of(request).store.write() as db:
         scheme = scheme_of(db, place.project)
         project_creation.add_phase(db, place.project, plan, scheme, by=place.account.id, frame=frame)
 
 
-def _change(db: Connection, place: Place, act: str, name: str, anyway: str | None) -> str:
+def _change(db: Connection, place: ProjectAccess, act: str, name: str, anyway: str | None) -> str:
     """Do what the form asks, and return the key of the note that says so."""
     by = place.account.id
     if act == "close project":
@@ -130,7 +130,7 @@ def _change(db: Connection, place: Place, act: str, name: str, anyway: str | Non
     raise LocalizedError("choice")
 
 
-def _step(place: Place, rows: list[phase_gates.PhaseStatus]) -> tuple[str, Any] | None:
+def _step(place: ProjectAccess, rows: list[phase_gates.PhaseStatus]) -> tuple[str, Any] | None:
     """Return what a manager should do next: (open or close, the phase it is about)."""
     if not place.may("manage") or place.project.state != "open":
         return None

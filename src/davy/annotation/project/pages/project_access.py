@@ -1,6 +1,6 @@
 """Who may do what in a project: one line a permission, and the dependency that project pages ask for.
 
-A route under `/projects/{project_id}/` says `Depends(in_project("label posts"))` and gets a `Place`:
+A route under `/projects/{project_id}/` says `Depends(in_project("label posts"))` and gets a `ProjectAccess`:
 the project, the membership and the account. Who is not in a project is answered alike
 whether it exists or not, so that addresses tell strangers nothing.
 """
@@ -66,7 +66,7 @@ ADMINS_MAY: tuple[str, ...] = (
 )
 """What an admin of the server may do in every project: run it, but neither label, settle nor read check-ins."""
 
-ROOMS: tuple[tuple[str, str], ...] = (
+PROJECT_TABS: tuple[tuple[str, str], ...] = (
     ("", "see the project"),
     ("rounds", "see the project"),
     ("memes", "see the project"),
@@ -88,7 +88,7 @@ ROOMS: tuple[tuple[str, str], ...] = (
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class ProjectAccess:
     """Where a request is: in which project, as whom. `member` is None for an admin who is not on the roster."""
 
     project: Project
@@ -111,38 +111,40 @@ class Place:
         return f"/projects/{self.project.id}"
 
 
-def in_project(act: str, *, left: bool = False) -> Callable[..., Place]:
-    """Return a dependency that gives the `Place` if this person has the permission; with `left`, past members too."""
+def in_project(act: str, *, left: bool = False) -> Callable[..., ProjectAccess]:
+    """Return a dependency that gives the `ProjectAccess` of who has the permission; with `left`, past members too."""
     assert act in PROJECT_MAY, act
 
     # Not `Anyone`: who asks and where they are is one query and one turn in a worker thread.
-    def check(request: Request, project_id: str) -> Place:
+    def check(request: Request, project_id: str) -> ProjectAccess:
         token = session_token(request)
         with context_of(request).store.read() as db:
-            place = find_place(request, db, token, project_id)
+            place = find_access(request, db, token, project_id)
         touch(request, find_visitor(request))
         return require_permission(place, act, left=left)
 
     return check
 
 
-Here = Annotated[Place, Depends(in_project("see the project"))]
-Labels = Annotated[Place, Depends(in_project("label posts"))]
-Manages = Annotated[Place, Depends(in_project("manage"))]
+Here = Annotated[ProjectAccess, Depends(in_project("see the project"))]
+Labels = Annotated[ProjectAccess, Depends(in_project("label posts"))]
+Manages = Annotated[ProjectAccess, Depends(in_project("manage"))]
 
 
-def project_by_key(act: str, scope: str) -> Callable[..., Awaitable[Place]]:
+def project_by_key(act: str, scope: str) -> Callable[..., Awaitable[ProjectAccess]]:
     """Return the same for the API: a key with the scope, whose owner has the permission here, or a session."""
     assert act in PROJECT_MAY, act
 
-    async def check(request: Request, project_id: str, authorization: Annotated[str | None, Header()] = None) -> Place:
+    async def check(
+        request: Request, project_id: str, authorization: Annotated[str | None, Header()] = None
+    ) -> ProjectAccess:
         account = await authorise(request, authorization, scope, "see projects", project=project_id)
 
-        def place() -> Place:
+        def place() -> ProjectAccess:
             with context_of(request).store.read() as db:
                 project = projects.find(db, project_id)
                 member = members.get(db, project_id, account.id) if project is not None else None
-            return require_permission(_place(project, member, account), act)
+            return require_permission(_access(project, member, account), act)
 
         return await to_thread.run_sync(place)
 
@@ -158,25 +160,25 @@ def session_token(request: Request) -> str:
     return token
 
 
-def find_place(request: Request, db: Connection, token: str, project_id: str) -> Place:
+def find_access(request: Request, db: Connection, token: str, project_id: str) -> ProjectAccess:
     """Return where the sender stands in a project; one that they have no part in is refused like one there isn't."""
     found = members.find_requester(db, token, project_id)
     who = set_visitor(request, found[:2] if found else None)
     if found is None or who.account is None:
         raise SignInRequired
     _, account, project, member = found
-    return _place(project, member, account)
+    return _access(project, member, account)
 
 
-def _place(project: Project | None, member: Member | None, account: User) -> Place:
+def _access(project: Project | None, member: Member | None, account: User) -> ProjectAccess:
     if (project is None or member is None) and account.role != "admin":
         raise LocalizedError("not_in_project", status=403)
     if project is None:
         raise LocalizedError("no_project", status=404)
-    return Place(project, member, account)
+    return ProjectAccess(project, member, account)
 
 
-def require_permission(place: Place, act: str, *, left: bool = False) -> Place:
+def require_permission(place: ProjectAccess, act: str, *, left: bool = False) -> ProjectAccess:
     """Return the place if its person has the permission there; with `left`, past members too."""
     if place.may(act) or (left and place.left):
         return place
@@ -185,9 +187,11 @@ def require_permission(place: Place, act: str, *, left: bool = False) -> Place:
     raise LocalizedError("not_allowed_here", status=403)
 
 
-def project_page(request: Request, place: Place, template: str, *, status: int = 200, **values: Any) -> Response:
+def project_page(
+    request: Request, place: ProjectAccess, template: str, *, status: int = 200, **values: Any
+) -> Response:
     """Return a page of a project: what `render.page` gives, with its navigation and its support contacts."""
-    without = _empty_rooms(request, place)
+    without = _empty_tabs(request, place)
     locked = _locked_pictures(request, place)
     lang = render.translator_of(request).lang
     return render.page(
@@ -204,7 +208,7 @@ def project_page(request: Request, place: Place, template: str, *, status: int =
     )
 
 
-def unread_counts(request: Request, place: Place) -> dict[str, int]:
+def unread_counts(request: Request, place: ProjectAccess) -> dict[str, int]:
     """Return what waits for a person in each room: unread messages, and check-ins for a wellbeing contact to see."""
     member = place.member
     if member is None or place.left:
@@ -217,16 +221,16 @@ def unread_counts(request: Request, place: Place) -> dict[str, int]:
     return {room: n for room, n in counts.items() if n}
 
 
-def navigation(place: Place, *, without: Collection[str] = ()) -> list[tuple[str, str]]:
+def navigation(place: ProjectAccess, *, without: Collection[str] = ()) -> list[tuple[str, str]]:
     """Return the pages of the project that this person may open, as (name, address); none of those named."""
     return [
         (room or "overview", f"{place.address}/{room}" if room else place.address)
-        for room, act in ROOMS
+        for room, act in PROJECT_TABS
         if place.may(act) and room not in without
     ]
 
 
-def _empty_rooms(request: Request, place: Place) -> set[str]:
+def _empty_tabs(request: Request, place: ProjectAccess) -> set[str]:
     """Return the rooms that a project has no use for: memes without such phases, rounds that nobody could open."""
     with context_of(request).store.read() as db:
         has_rounds = place.may("manage") or bool(rounds.of_project(db, place.project.id))
@@ -234,7 +238,7 @@ def _empty_rooms(request: Request, place: Place) -> set[str]:
     return {room for room, used in (("rounds", has_rounds), ("memes", has_memes)) if not used}
 
 
-def _locked_pictures(request: Request, place: Place) -> int:
+def _locked_pictures(request: Request, place: ProjectAccess) -> int:
     """Return how many locked pictures wait for this person, who runs the project, to deal with them."""
     if not place.may("manage"):
         return 0

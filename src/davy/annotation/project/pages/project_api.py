@@ -19,7 +19,7 @@ from davy.annotation.exchange.exchange import add_posts
 from davy.annotation.exchange.rows import AnsweredPost
 from davy.annotation.labelling import labelling
 from davy.annotation.labelling.labelling import Sheet
-from davy.annotation.project.pages.project_access import Place, project_by_key
+from davy.annotation.project.pages.project_access import ProjectAccess, project_by_key
 from davy.annotation.project.store import phases, post_pages
 from davy.annotation.project.store.post_pages import PostFilter
 from davy.core.errors import UserError
@@ -33,10 +33,10 @@ router = APIRouter(prefix="/api/projects/{project_id}")
 
 MOST_POSTS = 500
 
-Sees = Annotated[Place, Depends(project_by_key("see the project", "read"))]
-Reads = Annotated[Place, Depends(project_by_key("see verdicts", "read"))]
-Sends = Annotated[Place, Depends(project_by_key("export", "annotate"))]
-Labels = Annotated[Place, Depends(project_by_key("label posts", "annotate"))]
+Sees = Annotated[ProjectAccess, Depends(project_by_key("see the project", "read"))]
+Reads = Annotated[ProjectAccess, Depends(project_by_key("see verdicts", "read"))]
+Sends = Annotated[ProjectAccess, Depends(project_by_key("export", "annotate"))]
+Labels = Annotated[ProjectAccess, Depends(project_by_key("label posts", "annotate"))]
 After = Annotated[str, Query(max_length=200, description="The last id of the page before.")]
 Limit = Annotated[int, Query(ge=1, le=MOST_POSTS)]
 
@@ -143,7 +143,7 @@ def answer(request: Request, place: Labels, assignment_id: str, sent: SentAnswer
     return {"annotation": saved.annotation.id}
 
 
-def _listed(request: Request, place: Place, after: str, limit: int, *, texts: bool) -> dict[str, Any]:
+def _listed(request: Request, place: ProjectAccess, after: str, limit: int, *, texts: bool) -> dict[str, Any]:
     with context_of(request).store.read() as db:
         found = post_pages.page(
             db,
@@ -181,7 +181,7 @@ def _sheet(sheet: Sheet) -> dict[str, Any]:
     return {"assignment": sheet.assignment.id, "phase": sheet.phase.name, "post": post, "questions": asked}
 
 
-def _check_consent(place: Place) -> None:
+def _check_consent(place: ProjectAccess) -> None:
     """Refuse who has not agreed to the work on its page yet."""
     if place.member is None or place.member.consented_at is None:
         raise UserError(

@@ -22,7 +22,7 @@ from davy.annotation.labelling.pages.questions import question_views
 from davy.annotation.labelling.pages.sheets import flag_titles
 from davy.annotation.project import project_creation, project_file
 from davy.annotation.project import settings as project_settings
-from davy.annotation.project.pages.project_access import Manages, Place, project_page
+from davy.annotation.project.pages.project_access import Manages, ProjectAccess, project_page
 from davy.annotation.project.project_scheme import scheme_of
 from davy.annotation.project.settings import (
     CONSENT_UNREAD,
@@ -77,7 +77,7 @@ def settings(request: Request, place: Manages) -> Response:
 
 def _page(
     request: Request,
-    place: Place,
+    place: ProjectAccess,
     *,
     form: FormData | None = None,
     wrong: str = "",
@@ -95,7 +95,7 @@ def _page(
     filled = {lang: consent_text.fill_consent(text, figures) for lang, text in kept.consent.items() if text}
     return project_page(
         request,
-        Place(project, place.member, place.account),
+        ProjectAccess(project, place.member, place.account),
         "project_settings.html",
         status=status,
         wrong={section: wrong},
@@ -137,7 +137,7 @@ def _section(form: FormData) -> str:
     return section
 
 
-def _wanted(db: Connection, request: Request, place: Place, section: str, form: FormData) -> ProjectSettings:
+def _wanted(db: Connection, request: Request, place: ProjectAccess, section: str, form: FormData) -> ProjectSettings:
     """Return the settings that a form asks for."""
     if section == "yaml":
         text, words = field(form, "yaml", most=LONGEST).replace("\r\n", "\n"), render.translator_of(request)
@@ -147,7 +147,7 @@ def _wanted(db: Connection, request: Request, place: Place, section: str, form: 
     return read_section(section, form, kept, scheme_of(db, now))
 
 
-def _say_read(db: Connection, place: Place) -> None:
+def _say_read(db: Connection, place: ProjectAccess) -> None:
     """Note that a manager has read the consent text and says that it is true."""
     kept = dict(projects.get(db, place.project.id).settings)
     kept.pop(CONSENT_UNREAD, None)

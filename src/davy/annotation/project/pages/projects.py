@@ -22,7 +22,7 @@ from davy.annotation.labelling import eligibility
 from davy.annotation.labelling.store import tallies
 from davy.annotation.project import images, project_creation, project_file
 from davy.annotation.project.pages.add_posts import UploadedPosts, form_values, read_sent
-from davy.annotation.project.pages.project_access import Place
+from davy.annotation.project.pages.project_access import ProjectAccess
 from davy.annotation.project.pages.upload_form import UploadForm, credit_in, sends_pictures
 from davy.annotation.project.phase_kind import MAIN_KIND
 from davy.annotation.project.project import PROJECT_ROLES, Phase
@@ -279,12 +279,12 @@ def home(request: Request, who: Anyone) -> Response:
     return render.page(request, "home.html", model=model, locked=locked, mine=mine)
 
 
-def _open_projects(db: Connection, account: User) -> list[tuple[Place, dict[str, Any]]]:
+def _open_projects(db: Connection, account: User) -> list[tuple[ProjectAccess, dict[str, Any]]]:
     """Return the open projects that a person is in, each with what waits for them there; work first."""
     found = []
     for project, member in projects.of_user(db, account.id)[:MOST_PROJECTS]:
         if project.state == "open":
-            place = Place(project, member, account)
+            place = ProjectAccess(project, member, account)
             found.append((place, work_waiting(db, place, phases.of_project(db, project.id))))
     return sorted(found, key=lambda one: not any(one[1][kind] for kind in ("label", "memes", "talk", "cases")))
 
@@ -303,7 +303,7 @@ def language(request: Request, who: Anyone, form: Form) -> Response:
     return response
 
 
-def work_waiting(db: Connection, place: Place, every: Sequence[Phase]) -> dict[str, Any]:
+def work_waiting(db: Connection, place: ProjectAccess, every: Sequence[Phase]) -> dict[str, Any]:
     """Return what waits, by kind: phases with what the person did in each, and counts."""
     waiting: dict[str, Any] = {"label": [], "memes": [], "cases": 0, "unread": 0, "talk": []}
     member = place.member

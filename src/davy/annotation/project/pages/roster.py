@@ -12,7 +12,7 @@ from starlette.responses import Response
 
 from davy.annotation.labelling import labelling
 from davy.annotation.project import roster_answers
-from davy.annotation.project.pages.project_access import Manages, Place, project_page
+from davy.annotation.project.pages.project_access import Manages, ProjectAccess, project_page
 from davy.annotation.project.project import PROJECT_ROLES
 from davy.annotation.project.roster import Joined
 from davy.annotation.project.roster import invite as invite_to
@@ -39,7 +39,7 @@ def roster(request: Request, place: Manages) -> Response:
 
 
 def _page(
-    request: Request, place: Place, *, link: dict[str, Any] | None = None, wrong: str = "", status: int = 200
+    request: Request, place: ProjectAccess, *, link: dict[str, Any] | None = None, wrong: str = "", status: int = 200
 ) -> Response:
     with context_of(request).store.read() as db:
         people = [
@@ -116,7 +116,7 @@ def change(request: Request, place: Manages, user_id: str, fresh: FreshPassword,
     return render.redirect(request, f"{place.address}/roster", note, name=name)
 
 
-def _keep_a_manager(db: Connection, place: Place, user_id: str, roles: tuple[str, ...]) -> None:
+def _keep_a_manager(db: Connection, place: ProjectAccess, user_id: str, roles: tuple[str, ...]) -> None:
     """Refuse a change that would leave nobody to run the project."""
     managers = {member.user for member in members.of_project(db, place.project.id, role="manager", lock=True)}
     if managers == {user_id} and "manager" not in roles:

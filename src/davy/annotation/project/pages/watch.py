@@ -18,7 +18,7 @@ from starlette.responses import Response
 
 from davy.annotation.labelling.store.tallies import Tally
 from davy.annotation.project import monitoring
-from davy.annotation.project.pages.project_access import Labels, Place, in_project, project_page
+from davy.annotation.project.pages.project_access import Labels, ProjectAccess, in_project, project_page
 from davy.annotation.project.project import Phase
 from davy.annotation.settling import agreement
 from davy.annotation.settling.jobs import MEASURE_AGREEMENT
@@ -31,7 +31,7 @@ from davy.web.translations import translated_label, translated_title
 
 router = APIRouter(include_in_schema=False)
 
-Watches = Annotated[Place, Depends(in_project("watch"))]
+Watches = Annotated[ProjectAccess, Depends(in_project("watch"))]
 
 COEFFICIENTS: tuple[str, ...] = ("fleiss", "alpha", "ac1", "randolph", "percent", *agreement.OVERLAPS)
 """What the page can show, the one of GMHP7k's Table 4 first."""

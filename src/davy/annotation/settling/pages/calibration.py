@@ -15,7 +15,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from davy.annotation.project import monitoring
-from davy.annotation.project.pages.project_access import Here, Place, project_page
+from davy.annotation.project.pages.project_access import Here, ProjectAccess, project_page
 from davy.annotation.project.project import Phase
 from davy.annotation.project.store import messages, phases
 from davy.annotation.settling import agreement
@@ -102,12 +102,12 @@ def add_note(request: Request, place: Here, name: str, form: Form) -> Response:
     return render.redirect(request, f"{address_of(place, phase)}/review?page={number}", "note_kept")
 
 
-def address_of(place: Place, phase: Phase) -> str:
+def address_of(place: ProjectAccess, phase: Phase) -> str:
     """Return where a phase's page is; a name may have any characters but a slash."""
     return f"{place.address}/phases/{quote(phase.name, safe='')}"
 
 
-def may_review(place: Place, phase: Phase) -> None:
+def may_review(place: ProjectAccess, phase: Phase) -> None:
     """Refuse who may not see others' answers: annotators while the set is open, and everyone in other phases."""
     if not phase.behaviour.gate:
         raise LocalizedError("no_review", status=404)

@@ -17,7 +17,7 @@ from davy.annotation.labelling.pages.questions import QuestionView, question_vie
 from davy.annotation.labelling.pages.sheets import FormState, answer_titles, guideline_view, sheet_view
 from davy.annotation.labelling.pages.steps import redirect_page, require_consent
 from davy.annotation.labelling.store import items
-from davy.annotation.project.pages.project_access import Labels, Place, project_page
+from davy.annotation.project.pages.project_access import Labels, ProjectAccess, project_page
 from davy.annotation.project.store import posts
 from davy.annotation.settling import discussion
 from davy.core import Annotation, Post
@@ -69,7 +69,7 @@ def record(request: Request, place: Labels, item_id: str, form: LargeForm) -> Re
     return redirect_page(request, f"{place.address}/discussion", "saved")
 
 
-def _page(request: Request, place: Place, filled: FormState | None = None) -> Response:
+def _page(request: Request, place: ProjectAccess, filled: FormState | None = None) -> Response:
     with context_of(request).store.read() as db:
         phase = discussion.open_phase(db, place.project)
         sheet = discussion.shared_sheet(db, place.project, member_of(place), phase) if phase else None

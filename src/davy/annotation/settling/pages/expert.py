@@ -21,7 +21,7 @@ from davy.annotation.care.pages.consent import member_of
 from davy.annotation.labelling.pages.questions import question_views
 from davy.annotation.labelling.pages.sheets import display_choice_of, guideline_view
 from davy.annotation.labelling.pages.steps import require_consent
-from davy.annotation.project.pages.project_access import Place, in_project, project_page
+from davy.annotation.project.pages.project_access import ProjectAccess, in_project, project_page
 from davy.annotation.project.project_scheme import scheme_of
 from davy.annotation.project.store import posts
 from davy.annotation.settling import expert_cases
@@ -37,7 +37,7 @@ from davy.web.errors import LocalizedError
 
 router = APIRouter(include_in_schema=False)
 
-Settles = Annotated[Place, Depends(in_project("settle cases"))]
+Settles = Annotated[ProjectAccess, Depends(in_project("settle cases"))]
 
 
 @router.get("/projects/{project_id}/expert")
@@ -119,7 +119,9 @@ def decide(request: Request, place: Settles, case_id: str, form: LargeForm) -> R
     return _page(request, place, scheme, here, post, form=form, wrong=wrong)
 
 
-def _act(db: Connection, place: Place, case_id: str, form: FormData) -> str | tuple[Scheme, CaseReview, Post, str]:
+def _act(
+    db: Connection, place: ProjectAccess, case_id: str, form: FormData
+) -> str | tuple[Scheme, CaseReview, Post, str]:
     """Do what the form asks; return what became of the case, or what to show again and why."""
     member, reason = member_of(place), _reason(form)
     act = field(form, "do") or "save"
@@ -149,7 +151,7 @@ def _act(db: Connection, place: Place, case_id: str, form: FormData) -> str | tu
     return done
 
 
-def _sitting(db: Connection, place: Place, case_id: str, scheme: Scheme, form: FormData) -> CaseReview:
+def _sitting(db: Connection, place: ProjectAccess, case_id: str, scheme: Scheme, form: FormData) -> CaseReview:
     asks_words = any(question.marks_text for question in scheme.questions)
     text = posts.get(db, cases.get(db, case_id).post).text if asks_words else ""
     return expert_cases.open_case(
@@ -168,7 +170,7 @@ def _also(form: FormData) -> set[str]:
     return {value for value in form.getlist("also") if isinstance(value, str)}
 
 
-def _next(db: Connection, place: Place, *, skipping: str | None = None) -> tuple[str, str | None]:
+def _next(db: Connection, place: ProjectAccess, *, skipping: str | None = None) -> tuple[str, str | None]:
     """Return where this expert goes on, and what to say there if it is not to a case."""
     member = member_of(place)
     if care.before_next(db, place.project, member) is not None:
@@ -177,7 +179,7 @@ def _next(db: Connection, place: Place, *, skipping: str | None = None) -> tuple
     return (f"{place.address}/expert/{case.id}", None) if case else (f"{place.address}/expert", "no_case")
 
 
-def _refused(request: Request, place: Place, error: CaseRefused) -> Response:
+def _refused(request: Request, place: ProjectAccess, error: CaseRefused) -> Response:
     """Return the way back to the queue with what happened; what nobody may do is refused."""
     match error.why:
         case "labelled":
@@ -191,7 +193,7 @@ def _refused(request: Request, place: Place, error: CaseRefused) -> Response:
 
 def _page(
     request: Request,
-    place: Place,
+    place: ProjectAccess,
     scheme: Scheme,
     here: CaseReview,
     post: Post,

@@ -22,7 +22,7 @@ from davy.annotation.care.pages.consent import member_of
 from davy.annotation.labelling.pages.questions import QuestionView, question_views
 from davy.annotation.labelling.pages.sheets import answer_titles, display_choice_of
 from davy.annotation.labelling.pages.steps import require_consent
-from davy.annotation.project.pages.project_access import Place, in_project, project_page
+from davy.annotation.project.pages.project_access import ProjectAccess, in_project, project_page
 from davy.annotation.project.project_scheme import scheme_of
 from davy.annotation.project.store import posts
 from davy.annotation.settling import many_cases
@@ -40,7 +40,7 @@ from davy.web.i18n import Translator
 
 router = APIRouter(include_in_schema=False)
 
-Settles = Annotated[Place, Depends(in_project("settle cases"))]
+Settles = Annotated[ProjectAccess, Depends(in_project("settle cases"))]
 EXCERPT = 60
 """Characters by which a post is named in a line."""
 
@@ -106,7 +106,7 @@ def settle(request: Request, place: Settles, form: LargeForm) -> Response:
     return _confirmation(request, place, scheme, form, shared, planned, texts, reason)
 
 
-def _carry_out(request: Request, place: Place, form: FormData, chosen: Sequence[str], reason: str) -> Response:
+def _carry_out(request: Request, place: ProjectAccess, form: FormData, chosen: Sequence[str], reason: str) -> Response:
     member, words = member_of(place), render.translator_of(request)
     with context_of(request).store.write() as db:
         scheme = scheme_of(db, place.project)
@@ -148,7 +148,7 @@ def _shared_decision(scheme: Scheme, form: FormData) -> SharedDecision:
 
 def _list(
     request: Request,
-    place: Place,
+    place: ProjectAccess,
     *,
     about: str,
     page: int,
@@ -186,7 +186,7 @@ def _list(
     )
 
 
-def _topics(db: Connection, place: Place) -> dict[Topic, int]:
+def _topics(db: Connection, place: ProjectAccess) -> dict[Topic, int]:
     """Return what the waiting cases are about, the most frequent first."""
     counts: Counter[Topic] = Counter()
     for (kind, _, questions), n in cases.count_offered(db, place.project.id, member_of(place).user).items():
@@ -204,7 +204,7 @@ def _rows(
     db: Connection,
     context: Context,
     words: Translator,
-    place: Place,
+    place: ProjectAccess,
     scheme: Scheme,
     topic: Topic,
     view: QuestionView | None,
@@ -248,7 +248,7 @@ def _choices(words: Translator, topic: Topic, view: QuestionView | None) -> list
 
 def _confirmation(
     request: Request,
-    place: Place,
+    place: ProjectAccess,
     scheme: Scheme,
     form: FormData,
     shared: SharedDecision,

@@ -19,7 +19,7 @@ from starlette.responses import Response
 
 from davy import schemes
 from davy.annotation.labelling import labelling
-from davy.annotation.project.pages.project_access import Place, in_project, project_page
+from davy.annotation.project.pages.project_access import ProjectAccess, in_project, project_page
 from davy.annotation.project.store import members, posts
 from davy.annotation.settling import open_coding
 from davy.annotation.settling.store import codes
@@ -32,7 +32,7 @@ from davy.web.errors import LocalizedError, is_htmx
 
 router = APIRouter(include_in_schema=False)
 
-Codes = Annotated[Place, Depends(in_project("code posts"))]
+Codes = Annotated[ProjectAccess, Depends(in_project("code posts"))]
 
 PAGE = 10
 SHOWS = ("new", "all")
@@ -161,7 +161,7 @@ def draft(request: Request, place: Codes) -> Response:
 
 
 def _posts(
-    db: Connection, context: Context, place: Place, keys: Sequence[str], every: Sequence[Code], *, others: bool
+    db: Connection, context: Context, place: ProjectAccess, keys: Sequence[str], every: Sequence[Code], *, others: bool
 ) -> list[dict[str, Any]]:
     on = codes.on_posts(db, place.project.id, keys)
     names = {each.id: context.mask(each.name) for each in every}
@@ -203,7 +203,7 @@ def _theirs(on: Sequence[CodedPost], mine: set[str], names: dict[str, str], me: 
     return [{"name": names[code], "n": n, "shared": code in mine} for code, n in counted.items() if code in names]
 
 
-def _book(db: Connection, context: Context, place: Place, every: Sequence[Code]) -> dict[str, Any]:
+def _book(db: Connection, context: Context, place: ProjectAccess, every: Sequence[Code]) -> dict[str, Any]:
     """Return what the codes' side shows: the tree with its counts, and who coded how much."""
     names = {member.user: member.pseudonym for member in members.of_project(db, place.project.id, left=True)}
     coders = codes.coders(db, place.project.id)
@@ -217,7 +217,7 @@ def _book(db: Connection, context: Context, place: Place, every: Sequence[Code])
     }
 
 
-def _back(form: Any, place: Place) -> str:
+def _back(form: Any, place: ProjectAccess) -> str:
     """Return where the form came from, within this page."""
     wanted = field(form, "back", most=1_000)
     return wanted if wanted.startswith(f"{place.address}/coding") else f"{place.address}/coding"

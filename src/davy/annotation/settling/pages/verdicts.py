@@ -16,7 +16,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from davy.annotation.labelling.pages.questions import shown_marks
-from davy.annotation.project.pages.project_access import Place, in_project, project_page
+from davy.annotation.project.pages.project_access import ProjectAccess, in_project, project_page
 from davy.annotation.project.project import Phase
 from davy.annotation.project.project_scheme import scheme_of
 from davy.annotation.project.store import phases
@@ -35,7 +35,7 @@ from davy.web.translations import translated_label, translated_title
 
 router = APIRouter(include_in_schema=False)
 
-Sees = Annotated[Place, Depends(in_project("see verdicts"))]
+Sees = Annotated[ProjectAccess, Depends(in_project("see verdicts"))]
 Short = Annotated[str, Query(max_length=300)]
 
 PAGE = 25
@@ -130,7 +130,7 @@ def pools(request: Request, place: Sees) -> Response:
     return project_page(request, place, "verdicts_pools.html", rows=rows)
 
 
-def _phase(db: Connection, place: Place, name: str) -> Phase:
+def _phase(db: Connection, place: ProjectAccess, name: str) -> Phase:
     for phase in phases.of_project(db, place.project.id):
         if phase.name == name and phase.behaviour.gives_verdicts:
             return phase
