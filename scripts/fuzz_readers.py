@@ -268,7 +268,7 @@ READERS: dict[str, FileReader] = {
     "archive": FileReader("f.jsonl.zst", lambda: _zst(_archive()), _collected),
     "image": FileReader("f.png", _images, _picture),
     "layout": FileReader("f.json", _layouts, _layout),
-    "scheme": _yaml("schemes", "davy.schemes.read:read"),
+    "scheme": _yaml("schemes", "davy.schemes.reader:read"),
     "project": _yaml("annotation/project/presets", "davy.annotation.project.project_file:read_plan"),
     "suite": _yaml("testing/suites", "davy.testing.suites.suite_file:load"),
     "recipe": _yaml("corpus/clean/recipes", "davy.corpus.clean.recipe:load"),

@@ -16,7 +16,7 @@ from davy.annotation.project.store import members, phases, projects
 from davy.annotation.settling import agreement
 from davy.core import Annotation, Label, Post, Question, Scheme, UserError
 from davy.people.store import users
-from davy.schemes.read import text_of
+from davy.schemes.reader import text_of
 from davy.schemes.store import schemes
 from davy.store import columns
 from post_rows import add_post

@@ -14,7 +14,7 @@ from davy.annotation.project.store import members
 from davy.challenges.store import teams
 from davy.jobs import store as jobs
 from davy.people.store import keys, sessions, users
-from davy.server.routers import ROUTERS
+from davy.server.routers import load_routers
 from davy.store import events
 from web_site import post, token_in
 
@@ -78,7 +78,7 @@ FOR_PROGRAMS = {
 
 def posted() -> set[str]:
     """Return the address of every form that the app takes, with x for what varies."""
-    routes = [route for router in ROUTERS for route in router.routes]
+    routes = [route for router in load_routers() for route in router.routes]
     paths = {route.path for route in routes if "POST" in route.methods} - FOR_PROGRAMS
     return {re.sub(r"\{\w+\}", "x", path) for path in paths}
 
@@ -244,7 +244,7 @@ def test_a_huge_body_is_refused_whether_or_not_it_says_its_length(site):
 
 
 def test_only_routes_for_uploads_take_large_bodies_whatever_an_address_ends_in(site):
-    patterns = {route.path for router in ROUTERS for route in router.routes if "POST" in route.methods}
+    patterns = {route.path for router in load_routers() for route in router.routes if "POST" in route.methods}
     for_files = {re.sub(r"\{\w+\}", "x", path) for path in patterns if path.endswith("/upload")}
     chosen = {re.sub(r"\{\w+\}", "x", re.sub(r"\{\w+\}$", "upload", path)) for path in patterns if path[-1] == "}"}
     assert {"/invitation/upload", "/projects/x/label/upload", "/api/projects/x/label/upload"} <= chosen - for_files

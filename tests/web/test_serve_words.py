@@ -200,7 +200,7 @@ PAGE_ROOMS = (
 """Where sentences come from that pages show, by folder or file of the package."""
 
 
-SCHEME_READERS = ("schemes/read.py", "schemes/rules.py", "schemes/scheme_fields.py", "files/yaml_nodes.py")
+SCHEME_READERS = ("schemes/reader.py", "schemes/rules.py", "schemes/scheme_fields.py", "files/yaml_nodes.py")
 """Where it is noted what is wrong with a scheme's file, which a page shows too."""
 
 

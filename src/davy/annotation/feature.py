@@ -1,8 +1,62 @@
 """What annotation offers to the rest."""
 
-from davy.core.feature import Feature, JobKind
+from davy.core.feature import Command, Feature, JobKind
 
 FEATURE = Feature(
+    commands={
+        "project": Command(
+            "davy.annotation.project.cli.project:app", "Make labelling projects, and take them from phase to phase."
+        ),
+    },
+    subcommands={
+        "project": {
+            "open": "davy.annotation.project.cli.phases:open_",
+            "close": "davy.annotation.project.cli.phases:close",
+            "next-set": "davy.annotation.project.cli.phases:next_set",
+            "add-phase": "davy.annotation.project.cli.phases:add_phase",
+            "add-posts": "davy.annotation.project.cli.phases:add_posts",
+            "hide": "davy.annotation.project.cli.phases:hide",
+            "invite": "davy.annotation.project.cli.project:invite",
+            "roster": "davy.annotation.project.cli.project:roster",
+            "export": "davy.annotation.exchange.cli:export",
+            "corpus": "davy.annotation.exchange.cli:corpus",
+            "import": "davy.annotation.exchange.cli:import_",
+            "audit": "davy.annotation.settling.cli:audit",
+            "pools": "davy.annotation.settling.cli:pools",
+        },
+        "collect": {
+            "withdraw": "davy.annotation.project.cli.withdraw:withdraw",
+        },
+    },
+    busy_routers=("davy.annotation.labelling.pages.label:router",),
+    routers=(
+        "davy.annotation.project.pages.projects:router",
+        "davy.annotation.project.pages.project:router",
+        "davy.annotation.project.pages.add_posts:router",
+        "davy.annotation.project.pages.roster:router",
+        "davy.annotation.project.pages.guideline:router",
+        "davy.annotation.project.pages.project_settings:router",
+        "davy.annotation.project.pages.project_api:router",
+        "davy.annotation.care.pages.consent:router",
+        "davy.annotation.settling.pages.discussion:router",
+        "davy.annotation.care.pages.care:router",
+        "davy.annotation.care.pages.hours:router",
+        "davy.annotation.project.pages.channel:router",
+        "davy.annotation.care.pages.survey:router",
+        "davy.annotation.labelling.pages.my_answers:router",
+        "davy.annotation.settling.pages.open_coding:router",
+        "davy.annotation.project.pages.watch:router",
+        "davy.annotation.exchange.pages.exports:router",
+        "davy.annotation.settling.pages.expert_many:router",  # before `expert/{case_id}`
+        "davy.annotation.settling.pages.expert:router",
+        "davy.annotation.settling.pages.verdicts:router",
+        "davy.annotation.project.pages.phase:router",
+        "davy.annotation.project.pages.phase_settings:router",
+        "davy.annotation.settling.pages.calibration:router",
+        "davy.annotation.project.pages.posts:router",
+        "davy.annotation.project.pages.images:router",
+        "davy.annotation.care.pages.picture_report:router",
+    ),
     jobs=(
         JobKind(
             "export project",

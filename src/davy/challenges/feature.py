@@ -1,8 +1,27 @@
 """What challenges offer to the rest."""
 
-from davy.core.feature import Feature, JobKind
+from davy.core.feature import Command, Feature, JobKind
 
 FEATURE = Feature(
+    commands={
+        "challenge": Command(
+            "davy.challenges.cli.challenge:app", "Run challenges: hidden labels, phases, teams, submissions, boards."
+        ),
+    },
+    subcommands={
+        "challenge": {
+            "submit": "davy.challenges.cli.submit:submit",
+            "baseline": "davy.challenges.cli.baseline:baseline",
+        },
+    },
+    routers=(
+        "davy.challenges.pages.challenges:router",  # before the one challenge, since `new` is no name
+        "davy.challenges.pages.challenge:router",
+        "davy.challenges.pages.challenge_team:router",
+        "davy.challenges.pages.challenge_organise:router",
+        "davy.challenges.pages.challenge_analysis:router",
+        "davy.challenges.pages.challenge_api:router",
+    ),
     jobs=(
         JobKind("score submission", "davy.challenges.jobs:score_submission"),
         JobKind("rank board", "davy.challenges.jobs:rank_board"),

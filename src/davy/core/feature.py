@@ -6,12 +6,21 @@ that `davy --help` imports neither pages nor models.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from functools import cache
 from pkgutil import resolve_name
 
 LIST = "davy.features:FEATURES"
 """The one name that points upwards: the modules of all features, in their order."""
+
+
+@dataclass(frozen=True, slots=True)
+class Command:
+    """A command of the shell: its function or its group of commands, and the first line of its help."""
+
+    target: str
+    help: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,6 +42,12 @@ class JobKind:
 class Feature:
     """What the rest asks a feature for; strings are `"module:name"`."""
 
+    commands: Mapping[str, Command] = field(default_factory=dict)
+    subcommands: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+    """Functions of commands by the group that they belong to, which may be another feature's."""
+    busy_routers: tuple[str, ...] = ()
+    """Routers that are asked most, and before all others."""
+    routers: tuple[str, ...] = ()
     jobs: tuple[JobKind, ...] = ()
 
 

@@ -1,8 +1,23 @@
 """What moderation offers to the rest."""
 
-from davy.core.feature import Feature, JobKind
+from davy.core.feature import Command, Feature, JobKind
 
 FEATURE = Feature(
+    commands={
+        "migrate": Command("davy.moderation.cli.migrate:app", "Come over from Perspective."),
+        "community": Command(
+            "davy.moderation.cli.community:app", "Set thresholds by community, send what is uncertain to review."
+        ),
+    },
+    busy_routers=(
+        "davy.moderation.pages.api:router",
+        "davy.moderation.pages.comments:router",
+        "davy.moderation.pages.moderations:router",
+    ),
+    routers=(
+        "davy.moderation.pages.detectors:router",
+        "davy.moderation.pages.communities:router",
+    ),
     jobs=(
         JobKind("deliver webhook", "davy.moderation.jobs.webhooks:deliver_webhook"),
         JobKind("fit threshold", "davy.moderation.jobs.thresholds:fit_community_threshold"),

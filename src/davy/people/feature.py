@@ -1,8 +1,29 @@
 """What people and their accounts offer to the rest."""
 
-from davy.core.feature import Feature, JobKind
+from davy.core.feature import Command, Feature, JobKind
 
 FEATURE = Feature(
+    commands={
+        "user": Command("davy.people.cli.user:app", "Invite people, and say what they may do."),
+        "key": Command("davy.people.cli.key:app", "Make, list and revoke API keys, which let programs in."),
+    },
+    subcommands={
+        "database": {
+            "retention": "davy.people.cli.retention:retention",
+        },
+    },
+    routers=(
+        "davy.people.pages.my_data:router",
+        "davy.people.pages.sign_in:router",
+        "davy.people.pages.confirm:router",
+        "davy.people.pages.invitation:router",
+        "davy.people.pages.password_reset:router",
+        "davy.people.pages.people:router",
+        "davy.people.pages.account:router",
+        "davy.people.pages.keys:router",
+        "davy.people.pages.audit:router",
+        "davy.people.pages.retention:router",
+    ),
     jobs=(
         JobKind(
             "apply retention rules",

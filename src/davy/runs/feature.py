@@ -1,8 +1,15 @@
-"""What runs offer to the rest: the jobs that managers start from a project's pages."""
+"""What runs offer to the rest."""
 
 from davy.core.feature import Feature, JobKind
 
 FEATURE = Feature(
+    routers=(
+        "davy.runs.pages.job_runs:router",  # before the trainings, since `runs` and `suites` are none
+        "davy.runs.pages.suites:router",
+        "davy.runs.pages.train:router",
+        "davy.runs.pages.jobs:router",
+        "davy.runs.pages.score:router",
+    ),
     jobs=(
         JobKind("train", "davy.runs.jobs.training:train", "davy.runs.jobs.training:TrainArguments", long=True),
         JobKind("score", "davy.runs.jobs.tasks:score", "davy.runs.jobs.tasks:ScoreArguments", long=True),

@@ -15,7 +15,7 @@ from typing import Any
 from davy.core.errors import UserError
 from davy.core.question_kind import DEFAULT_KIND, QUESTION_KINDS, kind_called
 from davy.core.scheme import Scheme, fold_spelling
-from davy.schemes.read import from_dict, names
+from davy.schemes.reader import from_dict, names
 from davy.schemes.rules import LONGEST, NAME, TAKEN
 from davy.schemes.write import to_dict
 

@@ -37,7 +37,7 @@ from davy.scoring.queue.detector import Detector
 from davy.scoring.queue.detectors import Detectors
 from davy.scoring.queue.load_shedding import LoadShedding
 from davy.scoring.queue.pictures import HeldPictures
-from davy.server.routers import ROUTERS
+from davy.server.routers import load_routers
 from davy.store import open_store
 from davy.text.lexicons.read import KINDS
 from davy.version import __version__
@@ -60,7 +60,8 @@ STORE_SECONDS = 3
 def create_app(settings: ServerSettings) -> FastAPI:
     """Return the app; its database exists and its detector is loaded."""
     context = _context(settings)
-    routes = [route for router in ROUTERS for route in router.routes]
+    routers = load_routers()
+    routes = [route for router in routers for route in router.routes]
     app = FastAPI(
         title="Davy",
         version=__version__,
@@ -80,7 +81,7 @@ def create_app(settings: ServerSettings) -> FastAPI:
     )
     app.state.context = context
     error_pages.install(app)
-    for router in ROUTERS:
+    for router in routers:
         app.include_router(router)
     return app
 

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from typer.core import TyperGroup
 
-from davy.annotation.project.cli import withdraw as collect_withdraw
 from davy.core.errors import UserError
 from davy.core.options import Option
 from davy.corpus.collect.collect_run import CollectCounts
@@ -250,4 +249,3 @@ def _print(done: CollectCounts, ways: list[Strategy], out: Path) -> None:
 
 
 app.command()(live)
-app.command()(collect_withdraw.withdraw)

@@ -10,7 +10,6 @@ import typer
 from davy.core.errors import UserError, nearest
 from davy.files import tables
 from davy.files.atomic import require_folder_of, write_bytes, write_text
-from davy.reviews.cli import suite_review
 from davy.shell import console
 from davy.testing import suites
 from davy.testing.suite_source import FROM_FILES, load_suite
@@ -25,9 +24,6 @@ app = typer.Typer(
     "A suite is a set of short cases that each have one right answer. Run one with: davy check",
 )
 
-app.command()(suite_review.project)
-app.command()(suite_review.issue)
-app.command()(suite_review.review)
 
 Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 Named = Annotated[

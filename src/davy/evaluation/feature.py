@@ -1,0 +1,33 @@
+"""What evaluation offers to the rest."""
+
+from davy.core.feature import Command, Feature
+
+FEATURE = Feature(
+    commands={
+        "agree": Command(
+            "davy.evaluation.cli.agree:agree",
+            "Measure how far people agree: κ (Cohen, Fleiss, Randolph), Krippendorff's α, Gwet's AC1, percent.",
+        ),
+        "evaluate": Command(
+            "davy.evaluation.cli.evaluate:evaluate",
+            "Measure detectors on labelled posts: macro-F1, per-label figures, AUROC, confusion matrices, paired "
+            "tests.",
+        ),
+        "explain": Command(
+            "davy.evaluation.cli.explain:explain",
+            "Measure whether the words of `davy score --explain` are those that people marked.",
+        ),
+        "compare": Command(
+            "davy.evaluation.cli.compare:compare",
+            "Rank many systems against gold: intervals, paired tests, rank stability, and what the best ones "
+            "still miss.",
+        ),
+        "reproduce": Command("davy.evaluation.cli.reproduce:app", "Regenerate a paper's table beside ours."),
+    },
+    subcommands={
+        "reproduce": {
+            "hatemoji": "davy.evaluation.cli.reproduce_hatemoji:hatemoji",
+            "memes": "davy.evaluation.cli.reproduce_memes:memes",
+        },
+    },
+)

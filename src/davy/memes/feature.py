@@ -1,0 +1,22 @@
+"""What memes offer to the rest."""
+
+from davy.core.feature import Command, Feature
+
+FEATURE = Feature(
+    commands={
+        "meme": Command(
+            "davy.memes.cli.meme:app",
+            "Memes: read source memes, keep licensed pictures, draw memes from layouts, make a benchmark.",
+        ),
+    },
+    routers=(
+        "davy.memes.pages.library:router",
+        "davy.memes.pages.memes:router",
+        "davy.memes.pages.meme_filter:router",
+        "davy.memes.pages.meme_build:router",
+        "davy.memes.pages.meme_confound:router",
+        "davy.memes.pages.meme_families:router",
+        "davy.memes.pages.meme_figures:router",
+        "davy.memes.pages.meme_drawing:router",
+    ),
+)

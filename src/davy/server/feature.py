@@ -1,0 +1,17 @@
+"""What the server offers to the rest."""
+
+from davy.core.feature import Command, Feature
+
+FEATURE = Feature(
+    commands={
+        "serve": Command("davy.server.cli.serve:serve", "Serve the web workbench and the API."),
+        "work": Command(
+            "davy.server.cli.work:work",
+            "Run background jobs until Ctrl+C: exports, imports, trainings, scoring, evaluations, checks.",
+        ),
+        "database": Command(
+            "davy.server.cli.database:app", "Create, look at, upgrade, back up and restore the database."
+        ),
+    },
+    routers=("davy.server.pages.health:router",),
+)

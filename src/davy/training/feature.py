@@ -1,0 +1,28 @@
+"""What training offers to the rest."""
+
+from davy.core.feature import Command, Feature
+
+FEATURE = Feature(
+    commands={
+        "train": Command(
+            "davy.training.cli.train:train",
+            "Fine-tune an encoder with a head for each question; several files each fill the heads they have "
+            "answers for.",
+        ),
+        "pretrain": Command(
+            "davy.training.cli.pretrain:pretrain",
+            "Continue an encoder's pre-training: it guesses whole words that are hidden in your posts.",
+        ),
+        "distil": Command(
+            "davy.training.cli.distil:distil", "Distil teachers into a student, on labelled and unlabelled posts."
+        ),
+        "export": Command(
+            "davy.training.cli.export:export",
+            "Export a trained model: ONNX, int8, with tokenizer, thresholds, calibration and card in one folder.",
+        ),
+        "calibrate": Command(
+            "davy.training.cli.calibrate:calibrate",
+            "Set a detector's temperatures and thresholds on posts, and print its figures before and after.",
+        ),
+    },
+)
