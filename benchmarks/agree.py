@@ -18,9 +18,8 @@ import numpy as np
 from sklearn.metrics import cohen_kappa_score
 from statsmodels.stats.inter_rater import fleiss_kappa
 
-from davy.measure.agreement import agreement
+from davy.measure.agreement import agreement, pairwise
 from davy.measure.intervals import Bootstrap
-from davy.measure.pairwise import pairwise
 from davy.measure.ratings import Ratings
 
 ITEMS, PEOPLE, LABELS, RESAMPLES = 20_000, 3, 4, 1000

@@ -21,7 +21,7 @@ from davy.core import Metric
 from davy.core.scorer import Scorer
 from davy.detectors.embedded import weights_folder
 from davy.detectors.load import open_folder
-from davy.report.theme import Plot
+from davy.report.plots import Plot
 
 LANGUAGES = {"embedded-en": "en", "embedded-en-large": "en", "embedded-de": "de"}
 _OPEN: dict[str, Scorer] = {}

@@ -37,8 +37,7 @@ from davy.detectors.load import open_folder
 from davy.measure.calibration import calibration_error, fit_temperature, probabilities, risk_by_coverage
 from davy.measure.clusters import cluster_numbers
 from davy.measure.intervals import proportion
-from davy.report.plots import bars, heat
-from davy.report.theme import Plot
+from davy.report.plots import Plot, bars, heat
 from davy.testing import suites
 
 NAMES = ("embedded-en", "embedded-en-large")

@@ -28,9 +28,8 @@ from davy.detectors.load import open_folder
 from davy.detectors.training_text_index import write_learnt
 from davy.files.data_hash import rows_hash
 from davy.image.picture_names import Pictures
-from davy.measure.calibration import fit_temperature
+from davy.measure.calibration import choose_threshold, fit_temperature
 from davy.measure.intervals import wilson
-from davy.measure.thresholds import choose_threshold
 from davy.memes.meme_data import HARMFUL, MemeParts, load_memes
 from davy.training.meme_export import export_meme
 

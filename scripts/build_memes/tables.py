@@ -22,7 +22,7 @@ from davy.evaluation.reproduce.published import load_published
 from davy.measure.intervals import Bootstrap
 from davy.memes.meme_data import load_memes
 from davy.memes.reproduce import read_results
-from davy.report.theme import Plot
+from davy.report.plots import Plot
 
 PAPER = load_published("hateful-memes")
 TITLES = {"benchmark": "our benchmark (test, 4,000 memes)", "harmeme": "HarMeme (val, 177 memes)"}

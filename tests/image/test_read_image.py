@@ -10,8 +10,7 @@ import pytest
 from PIL import Image
 
 from davy.core import UserError
-from davy.image.picture import read_picture, sniff
-from davy.image.preview import make_preview
+from davy.image.picture import make_preview, read_picture, sniff
 
 
 def encoded(image: Image.Image, format: str, **options: object) -> bytes:

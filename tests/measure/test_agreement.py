@@ -10,11 +10,9 @@ from sklearn.metrics import cohen_kappa_score
 from statsmodels.stats.inter_rater import fleiss_kappa
 
 from davy.core import UserError
-from davy.measure import verbal_scales
-from davy.measure.agreement import agreement, by_label, coefficient
-from davy.measure.annotator_subsets import leave_one_out, subsets
+from davy.measure.agreement import agreement, by_label, coefficient, pairwise, verbal_labels
+from davy.measure.agreement_study import leave_one_out, subsets
 from davy.measure.intervals import Bootstrap
-from davy.measure.pairwise import pairwise
 from davy.measure.ratings import Ratings
 
 NONE = Bootstrap(resamples=0)
@@ -310,7 +308,7 @@ def test_twenty_thousand_items_resample_a_thousand_times_in_under_five_seconds()
     ],
 )
 def test_words_are_those_of_the_published_scales(kappa, landis_koch, mchugh):
-    assert verbal_scales.verbal_labels(kappa) == {"landis-koch": landis_koch, "mchugh": mchugh}
+    assert verbal_labels(kappa) == {"landis-koch": landis_koch, "mchugh": mchugh}
 
 
 @pytest.mark.parametrize(
@@ -324,7 +322,7 @@ def test_words_are_those_of_the_published_scales(kappa, landis_koch, mchugh):
     ],
 )
 def test_the_papers_use_the_words_that_we_give(kappa, scale, word):
-    assert verbal_scales.verbal_labels(kappa)[scale] == word
+    assert verbal_labels(kappa)[scale] == word
 
 
 def test_an_interval_ends_at_minus_one_where_resamples_of_few_items_go_beyond():

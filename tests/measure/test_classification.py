@@ -9,10 +9,9 @@ from statsmodels.stats.contingency_tables import mcnemar as their_mcnemar
 from statsmodels.stats.proportion import proportion_confint
 
 from davy.core import UserError
-from davy.measure.classification import Confusion, classify, confusion, metric_with_interval
+from davy.measure.classification import Confusion, classify, confusion, indicator, metric_with_interval, multilabel
 from davy.measure.fairness import group_rates
 from davy.measure.intervals import Bootstrap, distinct_rows, proportion, wilson
-from davy.measure.multilabel import indicator, multilabel
 from davy.measure.paired_tests import mcnemar, paired_auroc, paired_bootstrap
 from davy.measure.ranking import (
     auroc,

@@ -7,8 +7,15 @@ import pytest
 
 from davy.core import UserError
 from davy.measure.classification import metric_with_interval
-from davy.measure.fairness import auc_by_group, between_groups, counterfactual_gap, group_rates
-from davy.measure.groups import by_group, gap, memberships
+from davy.measure.fairness import (
+    auc_by_group,
+    between_groups,
+    by_group,
+    counterfactual_gap,
+    gap,
+    group_rates,
+    memberships,
+)
 from davy.measure.intervals import Bootstrap
 
 NONE = Bootstrap(resamples=0)

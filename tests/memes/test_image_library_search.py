@@ -8,7 +8,7 @@ from PIL import Image, ImageDraw
 
 from davy.annotation.project.images import Credit
 from davy.core import UserError
-from davy.image.likeness import LENGTH, describe, pack, unpack
+from davy.image.perceptual_hash import LIKENESS_LENGTH, likeness, pack_likeness, unpack_likenesses
 from davy.memes.fill_image_library import add_to_library, find_in_library
 from davy.memes.image_library import search_library
 from davy.shell.app import run
@@ -88,12 +88,15 @@ def test_the_shell_lists_licence_and_credit(tmp_path, folder, capsys):
 
 
 def test_a_vector_survives_packing():
-    vectors = [describe(scene("#204080", "#ffffff")), describe(scene("#208040", "#c03020"))]
-    back = unpack([pack(vector) for vector in vectors])
-    assert back.shape == (2, LENGTH)
+    vectors = [likeness(scene("#204080", "#ffffff")), likeness(scene("#208040", "#c03020"))]
+    back = unpack_likenesses([pack_likeness(vector) for vector in vectors])
+    assert back.shape == (2, LIKENESS_LENGTH)
     assert np.allclose(back, vectors, atol=0.01)
-    assert unpack([pack(describe(Image.new("RGB", (1, 1), "#808080")))]).shape == (1, LENGTH)
+    assert unpack_likenesses([pack_likeness(likeness(Image.new("RGB", (1, 1), "#808080")))]).shape == (
+        1,
+        LIKENESS_LENGTH,
+    )
 
 
 def test_an_empty_library_has_nothing_alike():
-    assert search_library([], like=describe(scene("#204080", "#ffffff"))) == []
+    assert search_library([], like=likeness(scene("#204080", "#ffffff"))) == []

@@ -18,7 +18,7 @@ from browser_tab import fits, open_tab
 from davy.annotation.project import project_creation, project_file
 from davy.annotation.project.pages.project_access import ProjectAccess, in_project, project_page
 from davy.annotation.project.store import images, members
-from davy.image.likeness import describe, pack
+from davy.image.perceptual_hash import likeness, pack_likeness
 from davy.image.picture import read_picture
 from davy.memes.building import keep_meme, picture_folder, start_layout
 from davy.memes.meme_layout import MemeLayout
@@ -105,7 +105,7 @@ def start(live: Any) -> dict[str, Any]:
         kept = folder.put(picture := read_picture(shaded(seed)))
         about = {"licence": "CC0-1.0", "credit": f"Painter {seed}"}
         stored = images.StoredImage(kept.key, f"{seed}.png", kept.width, kept.height, kept.size, kept.mime, **about)
-        rows.append(LibraryImage(stored, words, pack(describe(picture.image))))
+        rows.append(LibraryImage(stored, words, pack_likeness(likeness(picture.image))))
     source = folder.put(read_picture(shaded(9)))
     with store.write() as db:
         image_library.add(db, rows, by="shell")

@@ -18,7 +18,7 @@ from davy.annotation.project.store import images, members, phases, projects
 from davy.annotation.project.store import posts as stored_posts
 from davy.annotation.project.store.tables import posts
 from davy.core import Post
-from davy.image.likeness import describe, pack
+from davy.image.perceptual_hash import likeness, pack_likeness
 from davy.image.picture import read_picture
 from davy.memes import meme_families, meme_tasks
 from davy.memes.rating_agreement import rating_agreement
@@ -72,7 +72,7 @@ def memes(site, tmp_path, monkeypatch) -> MemeSite:
     rows = []
     for number, words in enumerate(("red dog", "green hill"), 30):
         stored = keep(site.store, draw(number), f"{words}.png")
-        rows.append(LibraryImage(stored, words, pack(describe(read_picture(draw(number)).image))))
+        rows.append(LibraryImage(stored, words, pack_likeness(likeness(read_picture(draw(number)).image))))
     with site.store.write() as db:
         image_library.add(db, rows, by="shell")
         members.add(db, "memes", site.people["expert"].id, ["manager"], by="shell")

@@ -10,7 +10,7 @@ from test_projects_browser import PHONE
 
 from browser_tab import fits, open_tab
 from davy.annotation.project.store import members
-from davy.image.likeness import describe, pack
+from davy.image.perceptual_hash import likeness, pack_likeness
 from davy.image.picture import read_picture
 from davy.memes.store import image_library
 from davy.memes.store.image_library import LibraryImage
@@ -28,7 +28,7 @@ def team(live, tmp_path, monkeypatch) -> MemeSite:
     rows = []
     for number, words in enumerate(("red dog", "green hill", "blue sea"), 30):
         stored = keep(live.site.store, draw(number), f"{words}.png")
-        rows.append(LibraryImage(stored, words, pack(describe(read_picture(draw(number)).image))))
+        rows.append(LibraryImage(stored, words, pack_likeness(likeness(read_picture(draw(number)).image))))
     with live.site.store.write() as db:
         image_library.add(db, rows, by="shell")
         bench.people["boss"] = members.add(db, "memes", live.site.people["expert"].id, ["manager"], by="shell")

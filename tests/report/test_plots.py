@@ -9,7 +9,7 @@ from PIL import Image
 
 from davy.core import Metric
 from davy.report import plots
-from davy.report.theme import COLOURS, Plot
+from davy.report.plots import COLOURS, Plot
 
 METRICS = [
     Metric("first", 0.9, 30, 0.8, 0.95),

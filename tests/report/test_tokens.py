@@ -5,7 +5,7 @@ from importlib import resources
 
 import pytest
 
-from davy.report.theme import COLOURS
+from davy.report.plots import COLOURS
 
 CSS = resources.files("davy.report").joinpath("tokens.css").read_text("utf-8")
 TOKENS = {m[1]: (m[2], m[3]) for m in re.finditer(r"--([\w-]+): light-dark\((#\w{6}), (#\w{6})\)", CSS)}

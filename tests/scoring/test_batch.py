@@ -7,8 +7,7 @@ import polars as pl
 import pytest
 
 from davy.core import Scores, UserError
-from davy.scoring.batch import ScoreSettings, score_frames, stale_columns, windows
-from davy.scoring.score_cache import ScoreCache, keys_of
+from davy.scoring.batch import ScoreCache, ScoreSettings, keys_of, score_frames, stale_columns, windows
 
 
 def frame(texts, **columns):

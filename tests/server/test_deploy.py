@@ -9,7 +9,7 @@ from typer.testing import CliRunner
 
 from davy.moderation.attribute_map import load_attributes
 from davy.shell.app import app
-from davy.text.sentences import sentence_spans
+from davy.text.words import sentence_spans
 
 DEPLOY = Path(__file__).parent.parent.parent / "deploy"
 

@@ -13,8 +13,8 @@ from davy.testing.suite import Case, Suite
 from davy.testing.suites import load, read
 from davy.testing.suites.labelled_posts import from_posts
 from davy.testing.suites.robustness_tests import robustness
-from davy.text.lexicons.fill_ins import fill_in
-from davy.text.swaps import swap
+from davy.text.lexicons.read import fill_in
+from davy.text.perturb import swap
 from fake_detectors import Rule
 
 

@@ -330,7 +330,7 @@ def test_a_file_that_is_no_suite_is_one_clear_error(write, tmp_path):
 
 
 def test_words_from_an_encoded_file_are_masked_and_never_named_in_problems(write, tmp_path):
-    from davy.text.lexicons.codec import encode_line
+    from davy.text.lexicons.read import encode_line
 
     (tmp_path / "w.lexicon").write_text("# words\n" + encode_line("w1\tgrumblefop\tgrumblefops\tbakers") + "\n")
     text = """\

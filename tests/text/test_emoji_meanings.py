@@ -7,9 +7,8 @@ from importlib import resources
 
 import pytest
 
-from davy.text import emoji_meanings
-from davy.text.emoji import find, plain
-from davy.text.emoji_meanings import OPPOSITE, suggest_swaps, tones
+from davy.text import emoji
+from davy.text.emoji import OPPOSITE_TONE, find, plain, suggest_swaps, tones
 
 
 @pytest.mark.parametrize(
@@ -19,7 +18,7 @@ from davy.text.emoji_meanings import OPPOSITE, suggest_swaps, tones
 def test_a_swap_is_of_the_same_family_and_the_opposite_tone(emoji, among):
     swaps = suggest_swaps(emoji, "en")
     assert among in [swap.emoji for swap in swaps]
-    assert all(swap.tone in {OPPOSITE[tone] for tone in tones(emoji)} for swap in swaps)
+    assert all(swap.tone in {OPPOSITE_TONE[tone] for tone in tones(emoji)} for swap in swaps)
     assert plain(emoji) not in [plain(swap.emoji) for swap in swaps]
 
 
@@ -34,9 +33,9 @@ def test_names_come_in_the_language_asked_for():
 
 
 def test_every_row_is_one_emoji_and_every_family_has_both_tones():
-    families = emoji_meanings._families()
+    families = emoji._families()
     for (family, tone), rows in families.items():
-        assert (family, OPPOSITE[tone]) in families, family
+        assert (family, OPPOSITE_TONE[tone]) in families, family
         assert all(len(find(emoji)) == 1 and find(emoji)[0].emoji == emoji for emoji, _, _ in rows)
 
 
@@ -45,6 +44,6 @@ def test_names_are_unicodes_own():
     for lang, column in (("en", 1), ("de", 2)):
         published = json.loads(vendor.joinpath(f"emoji.{lang}.json").read_text())
         names = {plain(row["emoji"]): row["annotation"] for row in published}
-        for rows in emoji_meanings._families().values():
+        for rows in emoji._families().values():
             for row in rows:
                 assert row[column] == names[plain(row[0])]

@@ -7,7 +7,7 @@ import pytest
 
 from davy.core import UserError
 from davy.text.lexicons import load
-from davy.text.lexicons.codec import decode_line, encode, encode_line
+from davy.text.lexicons.read import decode_line, encode_lexicon, encode_line
 
 
 def test_a_plain_file_has_terms_weights_and_labels(tmp_path: Path) -> None:
@@ -54,7 +54,7 @@ def test_an_unknown_name_and_a_missing_file_say_what_there_is(tmp_path: Path) ->
 
 def test_encoding_hides_a_word_and_comes_back() -> None:
     assert decode_line(encode_line("wämse\tinsult")) == "wämse\tinsult"
-    assert "snark" not in encode("snark\tinsult\n", "en")
+    assert "snark" not in encode_lexicon("snark\tinsult\n", "en")
 
 
 @pytest.mark.parametrize("lang", ["en", "de"])
@@ -63,7 +63,7 @@ def test_shipped_lexicons_are_encoded_sorted_and_round_trip(lang: str) -> None:
     run = subprocess.run(
         [sys.executable, "-X", "utf8", "-m", "davy.text.lexicons", "decode", lang], capture_output=True, check=True
     )
-    assert encode(run.stdout.decode(), lang) == stored
+    assert encode_lexicon(run.stdout.decode(), lang) == stored
     # In clear, a German word with an umlaut or an English one with a space would show.
     assert all(line.startswith("#") or " " not in line for line in stored.splitlines())
     assert {entry.lang for entry in load(lang)} == {lang}

@@ -11,7 +11,7 @@ from sklearn.metrics import f1_score, recall_score
 from davy.core.scheme import Question
 from davy.core.scorer import Abilities, Scores
 from davy.detectors import folder as folders
-from davy.measure.thresholds import choose_threshold
+from davy.measure.calibration import choose_threshold
 from davy.schemes import load as load_scheme
 from davy.scoring.scorers import load_scorer
 from davy.shell.app import run

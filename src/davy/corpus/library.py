@@ -14,9 +14,8 @@ from typing import TYPE_CHECKING, Any, Literal, overload
 import polars as pl
 
 from davy.core.errors import UserError
-from davy.scoring.frames import to_polars, to_posts
+from davy.scoring.frames import FIGURE, text_columns, to_polars, to_posts
 from davy.scoring.python_words import python_words
-from davy.scoring.result_columns import FIGURE, text_columns
 
 if TYPE_CHECKING:
     from davy.core.scorer import Scorer
@@ -165,7 +164,7 @@ def describe(
         davy.describe(posts, gold={"hate": "label"}).to_dict()["posts"]
     """
     from davy.corpus.describe.describe_corpus import describe as run
-    from davy.scoring.gold_argument import gold_entries
+    from davy.scoring.frames import gold_entries
 
     frame = to_posts(posts, text)
     return run(frame, name=name, scheme=scheme, gold=gold_entries(gold), least=least).statistics

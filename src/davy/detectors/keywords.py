@@ -16,8 +16,8 @@ from davy.core.scheme import Question
 from davy.core.scorer import Abilities, Scores
 from davy.detectors.baselines import content_hash
 from davy.detectors.model_name import ModelName
-from davy.text.inflect import forms
 from davy.text.lexicons.read import Lexicon, load
+from davy.text.words import inflected_forms
 
 if TYPE_CHECKING:
     import numpy as np
@@ -101,7 +101,7 @@ def _patterns(lexicon: Lexicon) -> dict[str, float]:
     heavy = next((entry for entry in entries if not 0 <= entry.weight <= 1), None)
     if heavy is not None:
         raise UserError(f"Lexicon {lexicon.name!r} has a weight of {heavy.weight}; a detector needs 0 to 1.")
-    spelt = [(entry, spelling) for entry in entries for spelling in forms(entry)]
+    spelt = [(entry, spelling) for entry in entries for spelling in inflected_forms(entry)]
     found: dict[str, float] = {}
     for (entry, _), folded in zip(spelt, fold([spelling for _, spelling in spelt]), strict=True):
         if core := folded.strip():

@@ -1,29 +1,33 @@
-"""Folders of Parquet shards, on a disk or in an object store by URL.
+"""Folders of Parquet shards, on a disk or in an object store by URL, and the work over one.
 
-`open_shards` takes a path, `file://…`, `s3://…`, `gs://…` or whatever else pyarrow's
-file systems know. A shard is written complete or not at all: by a rename on a disk, by the end of
-the upload in a store. Names that start with `_` or `.` hold no posts.
+`open_shards` takes a path, `file://…`, `s3://…`, `gs://…` or whatever else pyarrow's file systems know. A shard is
+written complete or not at all: by a rename on a disk, by the end of the upload in a store. Names that start with `_` or
+`.` hold no posts. Work is cut into units, done by an engine, and its results come in the units' order: a worker reads
+its rows from where they lie and writes its shard itself.
 """
 
 from __future__ import annotations
 
 import io
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, Protocol
 from urllib.parse import unquote, urlsplit
 
-from davy.core.errors import UserError
+from davy.core.errors import UserError, nearest
+from davy.core.reporter import SILENT, Reporter
+from davy.engines.unit_work import ENGINES, Engine, LocalEngine, WorkerClass
 from davy.files.atomic import make_folder, write_bytes
 from davy.files.file_table import ALWAYS_JSON, translate_errors
-from davy.files.formats import STDIO
+from davy.files.formats import STDIO, names_format
 from davy.files.parquet import NOTE
 
 if TYPE_CHECKING:
     import polars as pl
+
 
 SUFFIX = ".parquet"
 
@@ -258,3 +262,74 @@ def _open_parquet(folder: FileFolder, name: str) -> Iterator[Any]:
         ) from None
     except (OSError, ValueError) as error:
         raise UserError(f"{name} is no Parquet file that can be read: {str(error).splitlines()[0][:120]}") from None
+
+
+@dataclass(frozen=True, slots=True)
+class ShardWork:
+    """Shards to read, cut into units, and the folder in which each unit becomes a shard; columns as in the first."""
+
+    source: FileFolder
+    out: FileFolder
+    units: list[ShardSlice]
+    columns: list[str]
+    json_columns: frozenset[str]
+
+
+def open_work(source: str, out: str, rows: int) -> ShardWork:
+    """Return the work from `source` to `out`, in units of at most `rows`."""
+    folder, names = open_shards(source)
+    target = open_folder(out)
+    require_other_folder(folder, out)
+    units = slices(folder, names, rows)
+    return ShardWork(folder, target, units, *read_columns(folder, units[0].shard))
+
+
+def map_shards(
+    work: ShardWork,
+    units: Sequence[ShardSlice],
+    worker: str,
+    arguments: Mapping[str, Any],
+    engine: Engine | None,
+    reporter: Reporter = SILENT,
+    **more: Any,
+) -> list[Any]:
+    """Return what a worker ("module:Class") makes of each unit, in their order; `more` goes into every unit.
+
+    The worker is made with `source`, `out`, `json_columns` and `arguments`; without an engine, in this process.
+    """
+    given = {"source": work.source.url, "out": work.out.url, "json_columns": sorted(work.json_columns), **arguments}
+    results: list[Any] = [None] * len(units)
+    tasks = [{**asdict(unit), **more} for unit in units]
+    for place, result in (engine or LocalEngine()).run(WorkerClass(worker, given), tasks):
+        results[place] = result
+        reporter.advance(units[place].rows)
+    return results
+
+
+def uses_shards(path: str, out: str, engine: str, address: str | None, workers: int | None) -> bool:
+    """Return whether a run goes from shards to shards: on Ray always, else from a folder or URL to a folder or URL.
+
+    A folder that is written to one file (`--out scored.csv`) is read as one table.
+    """
+    if engine not in ENGINES:
+        raise UserError(
+            f"There is no engine {engine!r}; there are {', '.join(ENGINES)}.{nearest(engine, list(ENGINES))}"
+        )
+    if engine == "local" and (address is not None or workers is not None):
+        raise UserError("--address and --workers go with --engine ray.")
+    to_folder = "://" in out or (out != STDIO and not names_format(out))
+    return engine == "ray" or "://" in path or (is_shards(path) and to_folder)
+
+
+@contextmanager
+def open_engine(engine: str, address: str | None = None, workers: int | None = None) -> Iterator[Engine]:
+    """Yield the engine of this name; a cluster is left when the block ends."""
+    if workers is not None and workers < 1:
+        raise UserError(f"--workers is {workers}; give at least 1.")
+    if engine == "local":
+        yield LocalEngine()
+        return
+    from davy.engines.ray_cluster import open_cluster
+
+    with open_cluster(address, workers) as cluster:
+        yield cluster

@@ -13,9 +13,8 @@ from typing import TYPE_CHECKING, Any
 import polars as pl
 
 from davy.core.scheme import Scheme
-from davy.scoring.frames import to_polars
+from davy.scoring.frames import FIGURE, number_columns, text_columns, to_polars
 from davy.scoring.python_words import python_words
-from davy.scoring.result_columns import FIGURE, number_columns, text_columns
 
 if TYPE_CHECKING:
     from davy.evaluation.compare_systems import SystemComparison

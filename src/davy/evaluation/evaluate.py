@@ -24,9 +24,8 @@ from davy.evaluation.metrics import NO_ANSWER, classification_metrics, confusion
 from davy.evaluation.mistakes import Mistake, find_mistakes
 from davy.evaluation.predictions import Predictions
 from davy.measure.calibration import Bin, calibration_metrics, reliability
-from davy.measure.classification import Confusion
+from davy.measure.classification import Confusion, indicator, multilabel
 from davy.measure.intervals import Bootstrap, Floats
-from davy.measure.multilabel import indicator, multilabel
 from davy.measure.paired_tests import Comparison, holm, mcnemar, paired_bootstrap
 from davy.measure.ranking import precision_recall_curve, ranking, roc_curve
 

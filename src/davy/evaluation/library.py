@@ -14,11 +14,9 @@ import polars as pl
 
 from davy.core.errors import UserError, nearest
 from davy.core.scheme import Scheme
-from davy.scoring.frames import to_posts
-from davy.scoring.gold_argument import gold_entries
+from davy.scoring.frames import FIGURE, gold_entries, number_columns, text_columns, to_posts
 from davy.scoring.library import as_detector
 from davy.scoring.python_words import python_words
-from davy.scoring.result_columns import FIGURE, number_columns, text_columns
 from davy.scoring.text_detector import TextDetector
 from davy.testing.suites.suite_editor import SuiteEditor
 

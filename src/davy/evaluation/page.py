@@ -15,8 +15,7 @@ from davy.evaluation.results import (
     pair_table,
 )
 from davy.report import Column, Page, Provenance, Table
-from davy.report.plots import confusion, line
-from davy.report.theme import Plot
+from davy.report.plots import Plot, confusion, line
 
 MAIN = ("macro-F1", "F1")
 SHORT = 34

@@ -18,8 +18,7 @@ from typing import IO
 
 from davy.core.errors import UserError
 from davy.files.formats import separator_of
-from davy.files.text_cells import DelimitedCells, JsonCells
-from davy.files.unpacked_size import LONGEST_FOOTER, MEMORY, measure_table
+from davy.files.unpacked_size import LONGEST_FOOTER, MEMORY, DelimitedCells, JsonCells, measure_table
 
 CHUNK = 1 << 20
 _BINARY = frozenset(range(32)) - {9, 10, 12, 13, 27}

@@ -1,8 +1,9 @@
-"""How much a Parquet, Arrow or Excel file from a stranger would become, measured in a process with little room.
+"""How much a table file from a stranger would become, found before a reader holds it.
 
-A footer can promise little and unpack to gigabytes (one value said once and repeated millions of times), and a failed
-allocation or a crash in native code ends the process that met it. So a child reads the file through, column by column,
-under a limit of memory and time; only its verdict comes back.
+A few kilobytes can ask for gigabytes. In JSONL every key is a column of every row, so the columns and cells of a text
+are counted from chunks of its bytes, whichever line end the reader will choose. A footer of Parquet, Arrow or Excel can
+promise little and unpack to gigabytes, and a failed allocation or a crash in native code ends the process that met it.
+So a child reads such a file through, column by column, under a limit of memory and time; only its verdict comes back.
 """
 
 from __future__ import annotations
@@ -11,7 +12,11 @@ import json
 import os
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
+
+from pydantic_core import from_json
 
 from davy.core.errors import UserError
 
@@ -87,6 +92,90 @@ def _limit_memory(memory: int) -> None:
     except (ImportError, ValueError, OSError):
         if sys.platform == "linux":
             raise
+
+
+class DelimitedCells:
+    """Counts the cells of CSV or TSV. With `quotes`, separators and line ends between quotes don't count."""
+
+    def __init__(self, separator: str, *, quotes: bool) -> None:
+        self._separator = separator.encode()
+        self._quotes = quotes
+        self._inside = 0
+        self._separators = self._feeds = self._returns = 0
+
+    @property
+    def cells(self) -> int:
+        """The cells so far."""
+        return self._separators + max(self._feeds, self._returns) + 1
+
+    def take(self, chunk: bytes) -> None:
+        """Count in the next bytes."""
+        if self._quotes:
+            parts = chunk.split(b'"')
+            chunk = b"".join(parts[self._inside :: 2])
+            self._inside = (self._inside + len(parts) - 1) % 2
+        self._separators += chunk.count(self._separator)
+        self._feeds += chunk.count(b"\n")
+        self._returns += chunk.count(b"\r")
+
+
+class JsonCells:
+    """Counts the rows and the different keys of JSONL; lines that are no objects are left to the reader to name."""
+
+    def __init__(self, newline: bytes) -> None:
+        self.rows = 0
+        self._newline = newline
+        self._names: set[str] = set()
+        self._rest = b""
+
+    @property
+    def columns(self) -> int:
+        """The different keys so far."""
+        return len(self._names)
+
+    @property
+    def cells(self) -> int:
+        """The cells so far: every row has every column."""
+        return self.rows * self.columns
+
+    @property
+    def held(self) -> int:
+        """Bytes of the line whose end has not come yet."""
+        return len(self._rest)
+
+    def take(self, chunk: bytes) -> None:
+        """Count in the next bytes."""
+        *lines, self._rest = (self._rest + chunk).split(self._newline)
+        for line in lines:
+            self._count(line)
+
+    def finish(self) -> None:
+        """Count in the last line, which may have no end."""
+        self._count(self._rest)
+        self._rest = b""
+
+    def _count(self, line: bytes) -> None:
+        for value in _objects(line, b"\r" if self._newline == b"\n" else b"\n"):
+            self.rows += 1
+            self._names.update(value)
+
+
+def _objects(line: bytes, other_newline: bytes) -> Iterator[dict[str, Any]]:
+    """Yield the object of a line; where it is none, those of its parts, were they cut at the other line end."""
+    value = _parsed(line)
+    parts = [value] if value is not None else map(_parsed, line.split(other_newline))
+    yield from (part for part in parts if isinstance(part, dict))
+
+
+def _parsed(line: bytes) -> Any:
+    line = line.strip(b"\xef\xbb\xbf\r\n\t ")
+    try:
+        try:
+            return from_json(line)
+        except ValueError:
+            return from_json(line.decode("latin-1"))  # another encoding: the keys may be misspelt, but are as many
+    except ValueError:
+        return None
 
 
 if __name__ == "__main__":

@@ -15,8 +15,7 @@ from pathlib import Path
 
 from davy.core.errors import UserError
 from davy.files.atomic import atomic_path
-from davy.image.picture import Picture, on_white, read_picture
-from davy.image.preview import make_preview
+from davy.image.picture import Picture, make_preview, on_white, read_picture
 
 MIME = "image/png"
 PREVIEW_MIME = "image/jpeg"

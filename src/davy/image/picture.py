@@ -1,7 +1,8 @@
 """Read images from strangers: checked by content, decoded within limits, stripped of everything but pixels.
 
-Bytes or a path in, a `Picture` out: an RGB or RGBA image and the key under
-which its pixels are stored. Nothing else in Davy opens an image file.
+Bytes or a path in, a `Picture` out: an RGB or RGBA image and the key under which its pixels are stored. Nothing else in
+Davy opens an image file. A preview is small and blurred; the server makes it (`image_folder`), not the browser, so that
+a picture that nobody asked for is never sent.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ from davy.core.errors import UserError
 if TYPE_CHECKING:
     from PIL.Image import Image
     from PIL.ImageFile import ImageFile
+
 
 MAX_BYTES = 20_000_000
 MAX_PIXELS = 50_000_000
@@ -171,3 +173,24 @@ def _key(image: Image) -> str:
     digest = hashlib.sha256(f"{image.mode} {image.width} {image.height} ".encode())
     digest.update(image.tobytes())
     return digest.hexdigest()[:32]
+
+
+BLURS: dict[str, float] = {"none": 0.0, "light": 0.015, "strong": 0.05}
+"""Blur radius as a share of the longer side."""
+
+
+def make_preview(image: Image, *, grey: bool = True, blur: str = "strong", longest: int = 1024) -> Image:
+    """Return the image at most `longest` pixels a side, grey and blurred as asked; the original is unchanged."""
+    from PIL import ImageFilter, ImageOps
+
+    if blur not in BLURS:
+        raise ValueError(f"blur {blur!r}; one of {', '.join(BLURS)}")
+    shown = image.copy()
+    shown.thumbnail((longest, longest))
+    if grey:
+        alpha = shown.getchannel("A") if shown.mode == "RGBA" else None
+        shown = ImageOps.grayscale(shown).convert(shown.mode)
+        if alpha is not None:
+            shown.putalpha(alpha)
+    radius = BLURS[blur] * max(shown.size)
+    return shown.filter(ImageFilter.GaussianBlur(radius)) if radius else shown

@@ -2,14 +2,16 @@
 
 One `AgreementStudy` for each question and group. The table is long (one row per answer) or wide (one row per item, one
 column per annotator); cells are text, and an empty one is a missing answer. A question with several answers has them
-joined by `|`: then a whole set counts as one label, and each label is measured on its own besides.
+joined by `|`: then a whole set counts as one label, and each label is measured on its own besides. Subsets of the
+annotators are measured as in GMHP7k's Table 4: a person without whom agreement rises reads the guideline differently.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import combinations
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -17,16 +19,56 @@ import numpy as np
 from davy.core import Metric, UserError
 from davy.core.answers import NONE, SEPARATOR, split_cell
 from davy.core.spans import parse_spans
-from davy.measure.agreement import agreement, by_label
-from davy.measure.annotator_subsets import SubsetAgreement, leave_one_out, subsets
+from davy.measure.agreement import Pairwise, agreement, by_label, pairwise, verbal_labels
 from davy.measure.intervals import Bootstrap
-from davy.measure.pairwise import Pairwise, pairwise
 from davy.measure.ratings import Ratings, order_labels, split_labels
 from davy.measure.span_agreement import OVERLAPS, MarkedPost, overlap_metrics, word_ratings
-from davy.measure.verbal_scales import verbal_labels
 
 if TYPE_CHECKING:
     import polars as pl
+
+
+MOST_FOR_SUBSETS = 10
+"""2^10 subsets are a table that somebody can still sort; more is a mistake."""
+
+
+@dataclass(frozen=True, slots=True)
+class SubsetAgreement:
+    """Some of the annotators, and how far they agree."""
+
+    annotators: tuple[str, ...]
+    without: tuple[str, ...]
+    metrics: tuple[Metric, ...]
+
+    def __getitem__(self, name: str) -> Metric:
+        return next(metric for metric in self.metrics if metric.name == name)
+
+
+def leave_one_out(ratings: Ratings, *, bootstrap: Bootstrap | None = None) -> list[SubsetAgreement]:
+    """Return the agreement of all but one annotator, for each of three or more in turn."""
+    people = ratings.annotators
+    if len(people) < 3:
+        return []
+    return [_panel(ratings, tuple(p for p in people if p != one), bootstrap) for one in people]
+
+
+def subsets(ratings: Ratings, *, bootstrap: Bootstrap | None = None) -> Iterator[SubsetAgreement]:
+    """Yield the agreement of every subset of two or more annotators, largest first."""
+    people = ratings.annotators
+    if len(people) > MOST_FOR_SUBSETS:
+        raise UserError(
+            f"{len(people)} annotators have {2 ** len(people) - len(people) - 1:,} subsets; --subsets takes up to "
+            f"{MOST_FOR_SUBSETS} people. Leave it out: one-out figures are printed without it"
+        )
+    for size in range(len(people), 1, -1):
+        for some in combinations(people, size):
+            yield _panel(ratings, some, bootstrap)
+
+
+def _panel(ratings: Ratings, some: tuple[str, ...], bootstrap: Bootstrap | None) -> SubsetAgreement:
+    left = tuple(person for person in ratings.annotators if person not in some)
+    return SubsetAgreement(some, left, tuple(agreement(ratings.by(some).counts(), bootstrap=bootstrap)))
+
 
 MOST_LABELS = 200
 REPEATS: tuple[str, ...] = ("refuse", "first", "last")

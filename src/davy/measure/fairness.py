@@ -1,24 +1,91 @@
-"""Does a detector treat the groups that it reads about alike?
+"""Does a detector treat the groups that it reads about alike? And any metric, split by group.
 
 Gold and predicted yes/no, and for each item the group or groups it is about, in; figures for each group and between
 groups out. Ratios are the lowest group's rate over the highest's (1 is parity), as fairlearn defines them. A group
-without gold negatives has no false positive rate and is left out of that ratio.
+without gold negatives has no false positive rate and is left out of that ratio. A cell that names several groups
+(`women|black people`) counts in each of them; an empty one in none.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from davy.core import Metric, UserError
+from davy.core.errors import nearest
 from davy.measure.clusters import clustered_share
-from davy.measure.columns import to_flags
-from davy.measure.groups import memberships
+from davy.measure.columns import is_missing, to_flags
 from davy.measure.intervals import Bootstrap, Floats, Ints, distinct_rows
 from davy.measure.ranking import Ranked, check_scores
+from davy.measure.ratings import split_labels
+
+if TYPE_CHECKING:
+    import polars as pl
+
+
+def memberships(cells: Sequence[str | None]) -> dict[str, NDArray[np.bool_]]:
+    """Return for each group which items belong to it, groups in order of name."""
+    places: dict[str, list[int]] = {}
+    for i, cell in enumerate(cells):
+        for name in split_labels(None if is_missing(cell) else str(cell)):
+            places.setdefault(name, []).append(i)
+    masks = {}
+    for name in sorted(places):
+        masks[name] = np.zeros(len(cells), dtype=bool)
+        masks[name][places[name]] = True
+    return masks
+
+
+def by_group(
+    frame: pl.DataFrame,
+    by: str,
+    metric: Callable[..., Metric | Sequence[Metric]],
+    *columns: str,
+    overall: str | None = "all",
+) -> pl.DataFrame:
+    """Return the metric of each group: columns `by`, metric, value, low, high, n, note.
+
+    `metric` is called with the named columns as numpy arrays and returns one metric or several. The first rows are
+    those of everyone, under the name `overall`; None leaves them out.
+    """
+    import polars as pl
+
+    for name in (by, *columns):
+        if name not in frame.columns:
+            hint = nearest(name, frame.columns)
+            raise UserError(f"There is no column {name!r}; the columns are {', '.join(frame.columns)}.{hint}")
+    arrays = [frame[name].to_numpy() for name in columns]
+    parts: dict[str, NDArray[np.bool_]] = {} if overall is None else {overall: np.ones(len(frame), dtype=bool)}
+    parts |= memberships(frame[by].cast(pl.String).to_list())
+    rows = [
+        (name, *_row(one))
+        for name, mask in parts.items()
+        for one in _several(metric(*(array[mask] for array in arrays)))
+    ]
+    types = {by: pl.String, "metric": pl.String, "value": pl.Float64, "low": pl.Float64, "high": pl.Float64}
+    return pl.DataFrame(rows, schema=types | {"n": pl.Int64, "note": pl.String}, orient="row")
+
+
+def _several(found: Metric | Sequence[Metric]) -> Sequence[Metric]:
+    return [found] if isinstance(found, Metric) else found
+
+
+def _row(metric: Metric) -> tuple[str, float | None, float | None, float | None, int, str | None]:
+    return metric.name, metric.value, metric.low, metric.high, metric.n, metric.note
+
+
+def gap(values: Mapping[str, float | None]) -> tuple[str, str, float] | None:
+    """Return the group with the highest value, the one with the lowest, and their difference; None below two groups."""
+    known = {name: value for name, value in values.items() if value is not None}
+    if len(known) < 2:
+        return None
+    best, worst = max(known, key=lambda name: known[name]), min(known, key=lambda name: known[name])
+    return best, worst, known[best] - known[worst]
+
 
 Masks = Mapping[str, NDArray[np.bool_]]
 

@@ -19,7 +19,7 @@ from davy.annotation.project.store.images import StoredImage
 from davy.core.errors import UserError
 from davy.core.reporter import SILENT, Reporter
 from davy.files import tables
-from davy.image.likeness import describe, pack
+from davy.image.perceptual_hash import likeness, pack_likeness
 from davy.image.picture import read_picture
 from davy.memes.image_library import MOST, search_library
 from davy.memes.store import image_library
@@ -66,7 +66,7 @@ def add_to_library(
             stored = StoredImage(
                 kept.key, file.name, kept.width, kept.height, kept.size, kept.mime, own.licence, own.credit, own.source
             )
-            rows.append(LibraryImage(stored, file.words, pack(describe(picture.image))))
+            rows.append(LibraryImage(stored, file.words, pack_likeness(likeness(picture.image))))
             reporter.advance()
         with store.write() as db:
             images.lock_files(db)
@@ -84,7 +84,7 @@ def add_to_library(
 
 def find_in_library(store: Store, words: str = "", *, like: Path | None = None, most: int = MOST) -> list[LibraryImage]:
     """Return pictures by words, by how alike they look to a picture file, or by both."""
-    vector = None if like is None else describe(read_picture(like, name=f"The picture {like.name!r}").image)
+    vector = None if like is None else likeness(read_picture(like, name=f"The picture {like.name!r}").image)
     with store.read() as db:
         return search_library(image_library.all_images(db), words, like=vector, most=most)
 

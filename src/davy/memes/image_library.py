@@ -9,7 +9,7 @@ import re
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from davy.image.likeness import unpack
+from davy.image.perceptual_hash import unpack_likenesses
 from davy.memes.store.image_library import LibraryImage
 
 if TYPE_CHECKING:
@@ -37,7 +37,7 @@ def search_library(
 def _alike(rows: Sequence[LibraryImage], like: np.ndarray | None) -> list[float]:
     if like is None or not rows:
         return [0.0] * len(rows)
-    alike: list[float] = (unpack([row.likeness for row in rows]) @ like).tolist()
+    alike: list[float] = (unpack_likenesses([row.likeness for row in rows]) @ like).tolist()
     return alike
 
 

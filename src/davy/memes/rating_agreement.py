@@ -11,9 +11,8 @@ from davy.annotation.project.project import Project
 from davy.annotation.project.project_scheme import scheme_of
 from davy.annotation.settling.agreement import ratings_of
 from davy.core import Metric, Question
+from davy.measure.agreement import pairwise, verbal_labels
 from davy.measure.intervals import Bootstrap
-from davy.measure.pairwise import pairwise
-from davy.measure.verbal_scales import verbal_labels
 from davy.memes.meme_families import deciding_question, meme_phases
 from davy.store import Connection
 

@@ -22,9 +22,9 @@ from davy.files import tables
 from davy.files.data_hash import data_hash
 from davy.files.yaml_nodes import Problems, YamlMap
 from davy.files.yaml_objects import read_root
+from davy.measure.calibration import choose_threshold
 from davy.measure.intervals import proportion
 from davy.measure.ranking import precision_recall_curve
-from davy.measure.thresholds import choose_threshold
 from davy.moderation.review_queue import review_phase
 from davy.moderation.store import communities, decisions
 from davy.moderation.store.communities import Community

@@ -2,7 +2,7 @@
 
 Sections in, a page out. Style, script and pictures are inside; the page's own
 Content-Security-Policy allows exactly these, by hash. Whoever builds a page
-hands over plain values: everything is escaped here or in `markup.py`.
+hands over plain values: everything is escaped here or in `tables.py`.
 """
 
 from __future__ import annotations
@@ -19,9 +19,8 @@ from pathlib import Path
 
 from davy.core.metric import Report
 from davy.files.atomic import write_text
-from davy.report.markup import hidden_text
-from davy.report.tables import Column, Table
-from davy.report.theme import Plot
+from davy.report.plots import Plot
+from davy.report.tables import Column, Table, hidden_text
 from davy.version import __version__
 
 _WORDS = {

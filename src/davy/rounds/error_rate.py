@@ -15,7 +15,7 @@ from davy.core.answers import GOLD
 from davy.core.scheme import Question
 from davy.measure.intervals import proportion
 from davy.report import Column, Table, plots
-from davy.report.theme import Plot
+from davy.report.plots import Plot
 from davy.rounds.quality import people_labels
 from davy.rounds.round import PAIR_DROPPED
 

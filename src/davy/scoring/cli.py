@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from davy.core.errors import UserError
 from davy.core.options import Option
-from davy.engines.engine_choice import open_engine, uses_shards
+from davy.engines.shards import open_engine, uses_shards
 from davy.files.input_paths import join_paths
 from davy.scoring.score_file import ScoredFile, score_file, score_meme, score_text
 from davy.scoring.score_shards import score_shards

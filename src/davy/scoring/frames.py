@@ -1,11 +1,13 @@
 """The kinds of data that a caller may hold: texts, records, pandas, polars (lazy too) and Hugging Face datasets.
 
 Any of them in; posts as a polars frame out, or the same kind with columns added. pandas and datasets are never
-imported before the caller did: who holds such a frame has imported them.
+imported before the caller did: who holds such a frame has imported them. Columns of results have the same types
+whatever the data, so that two results can be concatenated.
 """
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
@@ -140,8 +142,15 @@ def _encodable(values: list[Any]) -> list[Any]:
 
 
 def gold_entries(gold: Mapping[str, str] | None) -> list[str]:
-    """Return question → column as `--gold` takes them."""
-    return [f"{question}={column}" for question, column in (gold or {}).items()]
+    """Return question → column as `--gold` takes them; anything but a mapping is an error."""
+    if gold is None or isinstance(gold, Mapping):
+        return [f"{question}={column}" for question, column in (gold or {}).items()]
+    if isinstance(gold, str):
+        form = f'gold={{"hate": {json.dumps(gold, ensure_ascii=False)}}}'
+        raise UserError(f"gold={gold!r} does not say which question that column answers. Name it: {form}")
+    raise UserError(
+        f'gold is a {type(gold).__name__}; it says which column answers which question: gold={{"hate": "label"}}'
+    )
 
 
 def add_columns(data: Any, added: Callable[[Any], pl.DataFrame], schema: Mapping[str, Any]) -> Any:
@@ -200,3 +209,17 @@ def _plain(column: pl.Series) -> Any:
 def _without_nan(values: list[Any]) -> list[Any]:
     """Return values with pandas' NaN, NaT and NA as None."""
     return [None if is_missing(value) else value for value in values]
+
+
+FIGURE: dict[str, type[pl.DataType]] = {"value": pl.Float64, "low": pl.Float64, "high": pl.Float64, "n": pl.Int64}
+"""A figure with its interval, and the n that it is of."""
+
+
+def text_columns(*names: str) -> dict[str, type[pl.DataType]]:
+    """Return columns of text."""
+    return dict.fromkeys(names, pl.String)
+
+
+def number_columns(*names: str) -> dict[str, type[pl.DataType]]:
+    """Return columns of numbers."""
+    return dict.fromkeys(names, pl.Float64)

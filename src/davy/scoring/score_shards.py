@@ -21,8 +21,16 @@ from davy.core.errors import UserError
 from davy.core.reporter import SILENT, Reporter
 from davy.corpus.post_source import PostSource
 from davy.detectors.cascade_screen import as_cascade
-from davy.engines.shard_work import map_shards, open_work
-from davy.engines.shards import FileFolder, ShardSlice, hide_password, open_folder, read_slice, write_shard
+from davy.engines.shards import (
+    FileFolder,
+    ShardSlice,
+    hide_password,
+    map_shards,
+    open_folder,
+    open_work,
+    read_slice,
+    write_shard,
+)
 from davy.engines.unit_work import Engine
 from davy.files.file_table import FileTable
 from davy.files.post_columns import text_column

@@ -11,8 +11,7 @@ from dataclasses import dataclass, replace
 
 from davy.core import Metric
 from davy.measure.clusters import cluster_numbers
-from davy.measure.fairness import auc_by_group, between_groups, group_rates
-from davy.measure.groups import gap
+from davy.measure.fairness import auc_by_group, between_groups, gap, group_rates
 from davy.measure.intervals import Bootstrap
 from davy.testing.metrics import cluster_of, judged_cases
 from davy.testing.run import SuiteRun

@@ -13,7 +13,7 @@ import re
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
-from davy.text.inflect import forms
+from davy.text.words import inflected_forms
 
 if TYPE_CHECKING:
     import polars as pl
@@ -84,7 +84,7 @@ def _patterns(entries: Iterable[LexiconEntry]) -> list[str]:
     """Return every spelling of every word as it stands in a folded text."""
     import polars as pl
 
-    spelt = [(entry, spelling) for entry in entries if entry.kind != "harmless" for spelling in forms(entry)]
+    spelt = [(entry, spelling) for entry in entries if entry.kind != "harmless" for spelling in inflected_forms(entry)]
     folded = fold_series(pl.Series("t", [spelling for _, spelling in spelt], dtype=pl.String))
     found: dict[str, None] = {}
     for (entry, _), text in zip(spelt, folded, strict=True):

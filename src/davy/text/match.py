@@ -14,10 +14,10 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Any
 
-from davy.text.inflect import forms
 from davy.text.lexicons.read import Lexicon, LexiconEntry
 from davy.text.normalise import LOOK_ALIKES
 from davy.text.text_variants import SQUEEZED, STAR, TextVariant, letters, squeeze, text_variants
+from davy.text.words import inflected_forms
 
 VOWELS = frozenset("aeiou")
 _FOREIGN = frozenset(char for char in LOOK_ALIKES if "\u0370" <= char <= "\u058f" or "\u13a0" <= char <= "\u13ff")
@@ -107,7 +107,7 @@ def matcher(lexicon: Lexicon) -> Matcher:
 
 def _forms(entry: LexiconEntry) -> list[_Form]:
     found = []
-    for spelling in forms(entry):
+    for spelling in inflected_forms(entry):
         folded = " ".join(spelling.translate(letters()).split())
         if not folded:
             continue

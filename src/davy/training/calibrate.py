@@ -21,10 +21,9 @@ from davy.corpus.gold import GivenGold, answer_columns, spell_gold, with_gold
 from davy.corpus.post_source import load_split
 from davy.detectors.calibrated import SHARPEST, CalibratedScorer, Calibration
 from davy.detectors.training_text_index import keep_learnt
-from davy.measure.calibration import calibration_metrics, fit_temperature, log_loss
+from davy.measure.calibration import calibration_metrics, choose_threshold, cost_of_a_miss, fit_temperature, log_loss
 from davy.measure.classification import macro_f1_of_tables
 from davy.measure.intervals import Bootstrap
-from davy.measure.thresholds import choose_threshold, cost_of_a_miss
 from davy.scoring.scorers import load_scorer
 
 if TYPE_CHECKING:

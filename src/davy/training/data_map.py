@@ -15,8 +15,7 @@ import numpy as np
 
 from davy.core.answers import GOLD
 from davy.report import Column, Page, Provenance, Table
-from davy.report.plots import scatter
-from davy.report.theme import Plot
+from davy.report.plots import Plot, scatter
 
 if TYPE_CHECKING:
     import polars as pl

@@ -15,8 +15,7 @@ from davy.core.votes import one_row_a_vote
 from davy.corpus.gold import answer_columns, with_gold
 from davy.corpus.votes import load_voted
 from davy.detectors.training_text_index import LearntTexts
-from davy.scoring.frames import to_posts
-from davy.scoring.gold_argument import gold_entries
+from davy.scoring.frames import gold_entries, to_posts
 from davy.scoring.python_words import python_words
 from davy.scoring.text_detector import TextDetector
 

@@ -26,8 +26,18 @@ from davy.corpus.clean.recipe import CleaningRecipe, from_list, name_of
 from davy.corpus.clean.run import Funnel, FunnelRow
 from davy.corpus.clean.worker import run_step
 from davy.corpus.post_source import PostSource
-from davy.engines.shard_work import ShardWork, map_shards, open_work
-from davy.engines.shards import FileFolder, ShardSlice, hide_password, open_folder, read_slice, subfolder, write_shard
+from davy.engines.shards import (
+    FileFolder,
+    ShardSlice,
+    ShardWork,
+    hide_password,
+    map_shards,
+    open_folder,
+    open_work,
+    read_slice,
+    subfolder,
+    write_shard,
+)
 from davy.engines.unit_work import Engine
 from davy.files.file_table import FileTable
 from davy.files.post_columns import as_posts

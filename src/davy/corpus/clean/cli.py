@@ -11,7 +11,7 @@ from davy.corpus.clean import recipe as recipes
 from davy.corpus.clean.clean import clean_file
 from davy.corpus.clean.clean_shards import clean_shards
 from davy.corpus.clean.run import Funnel
-from davy.engines.engine_choice import open_engine, uses_shards
+from davy.engines.shards import open_engine, uses_shards
 from davy.files.formats import STDIO
 from davy.files.input_paths import join_paths
 from davy.files.yaml_objects import read_shipped_or_file

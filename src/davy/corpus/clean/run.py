@@ -24,8 +24,8 @@ from davy.files.yaml_objects import parameters
 if TYPE_CHECKING:
     import polars as pl
 
+    from davy.report.plots import Plot
     from davy.report.tables import Table
-    from davy.report.theme import Plot
 
     Array = np.ndarray[Any, np.dtype[Any]]
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from html import escape
 from math import cos, pi, sin, sqrt
 
-from davy.report.theme import COLOURS, FONT, Plot
+from davy.report.plots import COLOURS, FONT, Plot
 from davy.text.mask import mask
 
 WIDTH, HEIGHT = 640.0, 360.0

@@ -21,12 +21,11 @@ from davy.core.errors import UserError
 from davy.core.meme import MEME_KINDS
 from davy.corpus.describe.counts import whole_bins
 from davy.corpus.describe.word_counts import stopwords, tokens
-from davy.image.picture import on_white
-from davy.image.preview import make_preview
+from davy.image.picture import make_preview, on_white
 from davy.measure.intervals import proportion
 from davy.report import Column, Page, Table
-from davy.report.markup import hidden_text
 from davy.report.plots import bars, heat, histogram
+from davy.report.tables import hidden_text
 
 if TYPE_CHECKING:
     from davy.detectors.object_boxes import ObjectDetector

@@ -24,7 +24,7 @@ from davy.files.cores import usable_cores
 from davy.text import duplicates
 from davy.text.column_match import ColumnMatcher
 from davy.text.lexicons import read
-from davy.text.lexicons.codec import decode_line
+from davy.text.lexicons.read import decode_line
 
 if TYPE_CHECKING:
     import polars as pl

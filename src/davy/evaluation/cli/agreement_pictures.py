@@ -12,8 +12,7 @@ from davy.core.errors import UserError
 from davy.measure.agreement import COEFFICIENTS
 from davy.measure.agreement_study import AgreementStudy
 from davy.report import Column, Page, Provenance, Table
-from davy.report.plots import scatter
-from davy.report.theme import Plot
+from davy.report.plots import Plot, scatter
 
 PICTURES = (".svg", ".png", ".html")
 APART = 0.09

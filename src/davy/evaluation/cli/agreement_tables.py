@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from davy.measure.agreement import COEFFICIENTS
+from davy.measure.agreement import COEFFICIENTS, verbal_labels
 from davy.measure.agreement_study import has_words
 from davy.measure.ratings import order_labels
-from davy.measure.verbal_scales import verbal_labels
 from davy.shell import console
 
 if TYPE_CHECKING:

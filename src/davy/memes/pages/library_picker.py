@@ -15,7 +15,7 @@ from davy.annotation.project.pages.project_access import ProjectAccess
 from davy.annotation.project.store import images
 from davy.core.errors import UserError
 from davy.image.image_folder import is_image_key
-from davy.image.likeness import describe, unpack
+from davy.image.perceptual_hash import likeness, unpack_likenesses
 from davy.memes.building import picture_folder
 from davy.memes.image_library import MOST, search_library
 from davy.memes.store import image_library
@@ -54,7 +54,7 @@ def picker_of(
     vector = None
     if known is not None:
         own = next((row.likeness for row in library if row.key == known.key), None)
-        vector = unpack([own])[0] if own else describe(picture_folder(store).read(known.key).image)
+        vector = unpack_likenesses([own])[0] if own else likeness(picture_folder(store).read(known.key).image)
     hits = search_library(library, words, like=vector)
     held = [row for row in library if row.key in chosen]
     return {

@@ -36,7 +36,7 @@ from davy.text.language import detect
 from davy.text.lexicons.read import SHIPPED, Lexicon
 from davy.text.lexicons.read import load as load_lexicon
 from davy.text.match import matcher
-from davy.text.sentences import sentence_spans
+from davy.text.words import sentence_spans
 from davy.web.context import Context, context_of
 from davy.web.error_shapes import AnalyzeError
 

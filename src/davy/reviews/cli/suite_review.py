@@ -10,8 +10,8 @@ import typer
 from davy import schemes
 from davy.core.errors import UserError
 from davy.files import tables
+from davy.measure.agreement import verbal_labels
 from davy.measure.intervals import Bootstrap
-from davy.measure.verbal_scales import verbal_labels
 from davy.reviews import suite_validation
 from davy.shell import console
 from davy.shell.options import Database

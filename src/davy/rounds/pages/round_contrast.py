@@ -45,7 +45,7 @@ from davy.rounds.store.entries import EntryText
 from davy.store import Connection
 from davy.store.columns import new_id
 from davy.text import emoji
-from davy.text.emoji_meanings import suggest_swaps
+from davy.text.emoji import suggest_swaps
 from davy.web import render
 from davy.web.context import context_of
 from davy.web.errors import LocalizedError, is_htmx

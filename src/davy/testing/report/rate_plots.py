@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from davy.report.theme import Plot
+from davy.report.plots import Plot
 from davy.testing.fairness import RATE_TITLES, Fairness
 
 WIDTH = 250

@@ -7,7 +7,7 @@ python -m davy.testing.suites encode NAME < FILE
 import sys
 from pathlib import Path
 
-from davy.text.lexicons.codec import decode_line, encode_line
+from davy.text.lexicons.read import decode_line, encode_line
 
 HEADER = """\
 # Words that hurt, for Davy's functional tests (README.md says why). Encoded line by line so that nobody meets them by

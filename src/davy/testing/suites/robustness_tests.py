@@ -16,8 +16,7 @@ from davy.core.errors import UserError
 from davy.core.scheme import Question
 from davy.testing.suite import SAME, Case, Suite
 from davy.text.language import detect
-from davy.text.perturb import CHANGES, perturb
-from davy.text.swaps import SWAPS, swap
+from davy.text.perturb import CHANGES, SWAPS, perturb, swap
 
 if TYPE_CHECKING:
     import polars as pl

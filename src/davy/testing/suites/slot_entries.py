@@ -17,7 +17,7 @@ from pathlib import Path
 
 from davy.core.errors import UserError
 from davy.files.yaml_nodes import Problems, YamlList, YamlMap, YamlNode, YamlText, line_at
-from davy.text.lexicons.fill_ins import fill_in
+from davy.text.lexicons.read import fill_in
 
 RESERVED: tuple[str, ...] = ("name", "target", "tags", "only", "not", "spell")
 VOWELS = "aeiouäöüAEIOUÄÖÜ"
@@ -168,7 +168,7 @@ def _from_file(lexicon: str, node: YamlMap, folder: Path, problems: Problems) ->
 
 
 def _lines(path: Path) -> list[str]:
-    from davy.text.lexicons.codec import decode_line
+    from davy.text.lexicons.read import decode_line
 
     lines = [line for line in path.read_text("utf-8").splitlines() if line.strip() and not line.startswith("#")]
     return [decode_line(line) for line in lines] if path.suffix == ".lexicon" else lines

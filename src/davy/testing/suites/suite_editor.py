@@ -16,7 +16,7 @@ from davy.core.errors import UserError
 from davy.files.atomic import write_text
 from davy.testing.suite import Suite
 from davy.testing.suites.suite_file import read
-from davy.text.lexicons.fill_ins import fill_in
+from davy.text.lexicons.read import fill_in
 
 Fills = str | Iterable[str | Mapping[str, str]]
 

@@ -7,8 +7,7 @@ python -m davy.text.lexicons encode NAME < FILE
 import sys
 from pathlib import Path
 
-from davy.text.lexicons.codec import decode_line, encode
-from davy.text.lexicons.read import SHIPPED, parse_entry
+from davy.text.lexicons.read import SHIPPED, decode_line, encode_lexicon, parse_entry
 
 
 def main(arguments: list[str]) -> int:
@@ -31,7 +30,7 @@ def main(arguments: list[str]) -> int:
         except ValueError as error:
             print(f"line {number}: {error}", file=sys.stderr)
             return 2
-    path.write_text(encode(text, lang), "ascii")
+    path.write_text(encode_lexicon(text, lang), "ascii")
     return 0
 
 

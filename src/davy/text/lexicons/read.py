@@ -1,11 +1,14 @@
-"""Read word lists: the masking lexicon that we ship, and plain text files of a user's.
+"""Read word lists: the masking lexicon and harmless fill-ins that we ship, and plain text files of a user's.
 
-A name or a path in, a `Lexicon` out. The shipped files are encoded line by
-line (`codec.py`), so that nobody meets the words by browsing the repository.
+A name or a path in, a `Lexicon` out. The shipped files of hurtful words are encoded line by line (rot13, then base64),
+so that nobody meets the words by browsing the repository, and a change to one entry is a change to one line. Fill-ins
+are names, places and the like by language: suites take them for slots, and swaps put one in another's place.
 """
 
 from __future__ import annotations
 
+import base64
+import codecs
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import cache
@@ -13,7 +16,9 @@ from importlib import resources
 from pathlib import Path
 
 from davy.core.errors import UserError, nearest
+from davy.files import yaml_nodes
 from davy.files.atomic import read_text
+from davy.files.yaml_nodes import Problems, YamlList, YamlMap
 
 SHIPPED: tuple[str, ...] = ("en", "de")
 KINDS: tuple[str, ...] = ("slur", "profanity", "sexual", "insult", "harmless", "term")
@@ -74,7 +79,6 @@ def load(name_or_path: str | Path) -> Lexicon:
 
 @cache
 def _shipped(name: str) -> Lexicon:
-    from davy.text.lexicons.codec import decode_line
 
     entries: list[LexiconEntry] = []
     for lang in SHIPPED if name == "masking" else (name,):
@@ -130,3 +134,50 @@ def _lines(path: Path) -> Iterable[str]:
     if "\0" in text:
         raise UserError(f"{path} holds NUL bytes, so it is not a text file. Give one term a line.")
     return text.splitlines()
+
+
+ENCODED_HEADER = """\
+# Davy's masking lexicon, {lang}. Words that hurt, kept so that people are not shown them unasked.
+# Encoded line by line so that nobody meets them by browsing. To look or to change:
+#   python -m davy.text.lexicons decode {lang} > FILE     (shows them in clear; keep FILE out of the repository)
+#   python -m davy.text.lexicons encode {lang} < FILE
+# Compiled by the Davy developers from general knowledge. Apache-2.0.
+"""
+
+
+def encode_line(line: str) -> str:
+    """Return one line of clear text, encoded."""
+    return base64.b64encode(codecs.encode(line, "rot13").encode()).decode()
+
+
+def decode_line(line: str) -> str:
+    """Return one encoded line in clear."""
+    return codecs.decode(base64.b64decode(line, validate=True).decode(), "rot13")
+
+
+def encode_lexicon(text: str, lang: str) -> str:
+    """Return a lexicon file: the header, then every entry once, sorted and encoded."""
+    lines = sorted({line.rstrip() for line in text.splitlines() if line.strip() and not line.startswith("#")})
+    return ENCODED_HEADER.format(lang=lang) + "".join(encode_line(line) + "\n" for line in lines)
+
+
+@cache
+def fill_ins(lang: str) -> dict[str, tuple[str, ...]]:
+    """Return the lists of a language by kind; a language without any has none."""
+    problems = Problems("fill_ins.yaml", what="list of fill-ins")
+    text = resources.files("davy.text.lexicons").joinpath("fill_ins.yaml").read_text("utf-8")
+    root = yaml_nodes.parse_tree(text, problems)
+    problems.raise_first()
+    kinds = root.get(lang) if isinstance(root, YamlMap) else None
+    if not isinstance(kinds, YamlMap):
+        return {}
+    return {str(kind): tuple(map(str, words)) for kind, words in kinds.items() if isinstance(words, YamlList)}
+
+
+def fill_in(lang: str, kind: str) -> tuple[str, ...]:
+    """Return one list; a kind that there isn't is an error that names the others."""
+    known = fill_ins(lang)
+    if kind not in known:
+        kinds = ", ".join(known) or "none in this language"
+        raise UserError(f"Davy ships no fill-ins {kind!r} for {lang!r}; it has {kinds}.{nearest(kind, list(known))}")
+    return known[kind]
