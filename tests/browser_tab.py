@@ -9,6 +9,9 @@ from typing import Any
 
 from davy.people.store import sessions, users
 
+PHONE = {"width": 390, "height": 844}
+"""The size of a common phone's screen."""
+
 
 def open_tab(browser: Any, live: Any, troubles: list[str], login: str | None = None, **options: Any) -> Any:
     """Return a tab in a new browser context, of somebody signed in where a login is named."""

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from test_expert_page import LOUD, NOT, answered
 
-from browser_tab import fits, open_tab
+from browser_tab import PHONE, fits, open_tab
 from davy.annotation.project.store import members, posts
 from davy.annotation.settling.store import verdicts
 from davy.people.store import users
@@ -17,7 +17,6 @@ from labelling import make_lamps
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
 
-PHONE = {"width": 390, "height": 844}
 DESKTOP = {"width": 1280, "height": 900}
 STRICT = {"adjudication": {"rude": {"rule": "unanimous"}}}
 

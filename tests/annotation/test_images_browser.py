@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import polars as pl
 import pytest
-from test_projects_browser import PHONE
 
-from browser_tab import fits, open_tab
+from browser_tab import PHONE, fits, open_tab
 from davy.annotation.labelling.store import items
 from davy.annotation.project import images as pictures
 from davy.annotation.project import project_creation, project_file

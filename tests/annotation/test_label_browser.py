@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from browser_tab import another_tab, fits, open_tab
+from browser_tab import PHONE, another_tab, fits, open_tab
 from davy.annotation.labelling.store import annotations, tallies
 from davy.people.store import sessions
 from davy.text.lexicons.read import Lexicon
@@ -15,7 +15,6 @@ from labelling import RUDE, make_lamps
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
 
-PHONE = {"width": 390, "height": 844}
 DESKTOP = {"width": 1280, "height": 800}
 TEXTS = [f"post number {n} shines" for n in range(1, 13)]
 

@@ -5,8 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from test_label_browser import PHONE, fits, keys, mine, open_page  # noqa: F401 — a fixture
+from test_label_browser import fits, keys, mine, open_page  # noqa: F401 — a fixture
 
+from browser_tab import PHONE
 from davy.annotation.project.store import members
 from davy.text.lexicons.read import Lexicon
 from labelling import MARKS, make_lamps

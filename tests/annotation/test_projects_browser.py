@@ -6,13 +6,11 @@ import re
 
 import pytest
 
-from browser_tab import fits, open_tab
+from browser_tab import PHONE, fits, open_tab
 from davy.annotation.project.store import members, phases
 from davy.people.store import users
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
-
-PHONE = {"width": 390, "height": 844}
 
 
 def test_a_manager_makes_a_project_invites_somebody_and_they_begin(browser, live, tmp_path):

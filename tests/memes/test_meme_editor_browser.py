@@ -12,9 +12,8 @@ from fastapi import APIRouter, Depends
 from PIL import Image
 from starlette.requests import Request
 from starlette.responses import Response
-from test_projects_browser import PHONE
 
-from browser_tab import fits, open_tab
+from browser_tab import PHONE, fits, open_tab
 from davy.annotation.project import project_creation, project_file
 from davy.annotation.project.pages.project_access import ProjectAccess, in_project, project_page
 from davy.annotation.project.store import images, members

@@ -6,9 +6,8 @@ from typing import Any
 
 import pytest
 from test_meme_pages import MemeSite
-from test_projects_browser import PHONE
 
-from browser_tab import fits, open_tab
+from browser_tab import PHONE, fits, open_tab
 from davy.annotation.project.store import members
 from davy.image.perceptual_hash import likeness, pack_likeness
 from davy.image.picture import read_picture

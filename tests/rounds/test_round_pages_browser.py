@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from browser_tab import fits, open_tab
+from browser_tab import PHONE, fits, open_tab
 from davy.annotation.labelling import labelling
 from davy.annotation.project import project_creation, project_file
 from davy.annotation.project.store import members, projects
@@ -20,7 +20,6 @@ from davy.store.columns import new_id
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
 
 DESKTOP = {"width": 1280, "height": 900}
-PHONE = {"width": 390, "height": 844}
 PICTURES = os.environ.get("DAVY_PICTURES")
 """A folder for pictures of what the test sees, for people to look at."""
 

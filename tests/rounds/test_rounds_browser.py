@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from browser_tab import fits, open_tab
+from browser_tab import PHONE, fits, open_tab
 from davy.annotation.labelling import labelling
 from davy.annotation.project import project_creation, project_file
 from davy.annotation.project.project_scheme import scheme_of
@@ -25,7 +25,6 @@ from davy.text.lexicons.read import Lexicon
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
 
-PHONE = {"width": 390, "height": 844}
 DESKTOP = {"width": 1280, "height": 900}
 DUEL = "/projects/duel"
 TEAM = {"mo": "manager", "ada": "annotator", "bo": "annotator", "cy": "annotator", "eve": "expert"}

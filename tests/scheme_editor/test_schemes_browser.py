@@ -7,9 +7,8 @@ from typing import Any
 
 import pytest
 from playwright.sync_api import expect
-from test_projects_browser import PHONE
 
-from browser_tab import fits, open_tab
+from browser_tab import PHONE, fits, open_tab
 from davy import schemes as shipped
 from davy.annotation.project.store import images, phases, posts, projects
 from davy.schemes.store import schemes

@@ -9,7 +9,7 @@ import pytest
 from test_serve_browser import open_page, sign_in  # noqa: F401 — open_page is a fixture
 
 import exchange_case
-from browser_tab import fits, open_tab
+from browser_tab import PHONE, fits, open_tab
 from davy.detectors import embedded
 from davy.detectors import store as detectors
 from davy.jobs import store as jobs
@@ -20,7 +20,6 @@ from web_site import make_site, served
 
 pytestmark = pytest.mark.browser
 
-PHONE = {"width": 390, "height": 844}
 DESKTOP = {"width": 1280, "height": 900}
 
 LINES_OF_FIRST_WORDS = """cells => cells.map(cell => {

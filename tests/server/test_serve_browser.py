@@ -8,14 +8,13 @@ from typing import Any
 import pytest
 from playwright.sync_api import expect
 
-from browser_tab import fits, open_tab
+from browser_tab import PHONE, fits, open_tab
 from davy.jobs import store as jobs
 from davy.people.store import invitations
 from web_site import PASSWORD, served
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
 
-PHONE = {"width": 390, "height": 844}
 DESKTOP = {"width": 1280, "height": 800}
 ADMIN_PAGES = ("/", "/score", "/posts", "/jobs", "/keys", "/people", "/audit", "/account")
 
