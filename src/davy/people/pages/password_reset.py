@@ -64,7 +64,7 @@ def _page(request: Request, token: str, person: User, *, wrong: str = "", status
 
 @router.post("/new-password/{token}")
 @refused_by(_page)
-def choose(request: Request, token: str, who: Anyone, person: Owner, form: Form) -> Response:
+def choose(request: Request, token: str, who: Anyone, form: Form, person: Owner) -> Response:
     """Set the new password, end the person's other sessions and sign them in."""
     password = str(form.get("password") or "")
     if password != str(form.get("again") or ""):
