@@ -31,8 +31,8 @@ from davy.core.errors import UserError
 from davy.image.perceptual_hash import near_pairs, pdq
 from davy.image.picture import Picture, read_picture
 from davy.memes.benchmark import GROUP, plan_benchmark
-from davy.memes.benchmark_drawing import draw_picture
 from davy.memes.emoji_artwork import ARTWORK
+from davy.memes.make_benchmark import draw_picture
 from davy.memes.meme_layout import caption, stack
 from davy.memes.meme_render import MemeRenderer
 

@@ -13,8 +13,8 @@ from PIL import Image, ImageDraw, ImageFont
 
 from davy.core.meme import BENIGN_IMAGE, BENIGN_TEXT
 from davy.memes.benchmark import BenchmarkMeme, plan_benchmark
-from davy.memes.benchmark_drawing import SIDE, BenchmarkArtist
 from davy.memes.emoji_artwork import ARTWORK
+from davy.memes.make_benchmark import SIDE, BenchmarkArtist
 
 OUT = Path(__file__).parents[1] / "docs/pictures/confounders.png"
 GAP, LABEL = 16, 34

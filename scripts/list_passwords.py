@@ -5,8 +5,8 @@ pip install zxcvbn && python scripts/list_passwords.py
 
 from zxcvbn.frequency_lists import FREQUENCY_LISTS
 
-from davy.people.common_passwords import LIST, short_hash
+from davy.people.passwords import COMMON_PASSWORDS, short_hash
 
 hashes = sorted({short_hash(word.casefold()) for word in FREQUENCY_LISTS["passwords"]})
-LIST.write_bytes(b"".join(hashes))
-print(f"{len(hashes):,} passwords, {LIST.stat().st_size:,} bytes in {LIST}")
+COMMON_PASSWORDS.write_bytes(b"".join(hashes))
+print(f"{len(hashes):,} passwords, {COMMON_PASSWORDS.stat().st_size:,} bytes in {COMMON_PASSWORDS}")

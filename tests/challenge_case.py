@@ -14,9 +14,8 @@ from pathlib import Path
 from davy.challenges.challenge import Challenge, Team
 from davy.challenges.challenge_creation import create_challenge
 from davy.challenges.challenge_file import read_plan
-from davy.challenges.run_challenge import SubmissionRequest
+from davy.challenges.run_challenge import SubmissionRequest, name_key
 from davy.challenges.store import teams
-from davy.challenges.team_names import name_key
 from davy.people.store import users
 from davy.store import Store
 

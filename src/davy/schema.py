@@ -2,7 +2,7 @@
 
 from importlib import import_module
 
-from davy.store.table_base import metadata as metadata
+from davy.store.columns import metadata as metadata
 
 TABLES = (
     "davy.annotation.care.store.check_ins",
@@ -27,7 +27,6 @@ TABLES = (
     "davy.moderation.store.shadows",
     "davy.moderation.store.suggestions",
     "davy.people.store.invitations",
-    "davy.people.store.key_usage",
     "davy.people.store.keys",
     "davy.people.store.retention",
     "davy.people.store.tables",
@@ -37,7 +36,7 @@ TABLES = (
     "davy.runs.store",
     "davy.scheme_editor.store",
     "davy.schemes.store.schemes",
-    "davy.store.tables",
+    "davy.store.events",
 )
 """The modules that declare tables; a test counts the tables in a fresh process."""
 

@@ -17,7 +17,7 @@ from davy.annotation.settling.jobs import MEASURE_AGREEMENT as KIND
 from davy.annotation.settling.jobs import enqueue_due_phases
 from davy.annotation.settling.store import agreements, phase_answers
 from davy.jobs import store as jobs
-from davy.jobs.watcher import JobWatcher
+from davy.jobs.worker import JobWatcher
 from davy.store import events
 from simulated_people import SAID, Person, careful, gmhp7k, label, truth_of
 from web_site import Site, post

@@ -11,13 +11,12 @@ from sklearn.metrics import f1_score
 from challenge_case import START, SURVEY, add_team, answers, make, request, rows, write_csv
 from davy.annotation.project.store import withdrawals
 from davy.challenges import run_challenge as action
-from davy.challenges.board_table import board_csv
+from davy.challenges.boards import board_csv
 from davy.challenges.challenge_baselines import BaselineFile, add_baselines
 from davy.challenges.challenge_kit import entry_lines, write_kit
-from davy.challenges.run_challenge import RANK_BOARD, SCORE_SUBMISSION
+from davy.challenges.run_challenge import RANK_BOARD, SCORE_SUBMISSION, name_key
 from davy.challenges.store import challenges, submissions, teams
 from davy.challenges.submission_file import SubmissionRefused
-from davy.challenges.team_names import name_key
 from davy.core import UserError
 from davy.jobs import store as jobs
 from davy.jobs.kinds import job_functions

@@ -6,9 +6,8 @@ import pytest
 
 from challenge_case import answers, write_csv, write_jsonl
 from davy.challenges.challenge import ChallengeTask
-from davy.challenges.run_challenge import LIMITS
+from davy.challenges.run_challenge import LIMITS, name_key
 from davy.challenges.submission_file import SubmissionRefused, check_predictions
-from davy.challenges.team_names import name_key
 from davy.core import UserError
 from davy.files.file_safety import check_contents
 

@@ -11,6 +11,7 @@ import pytest
 from sqlalchemy import func, select
 
 from davy.annotation.labelling import labelling
+from davy.annotation.labelling.store import tables
 from davy.annotation.project import monitoring, phase_gates
 from davy.annotation.project.phase_kind import TASKS
 from davy.annotation.project.store import members, messages, post_pages, projects
@@ -24,7 +25,7 @@ from davy.memes.store import image_library
 from davy.people.store import users
 from davy.rounds.store import entries, rounds
 from davy.runs.jobs.training import TRAIN
-from davy.store import open_store, tables
+from davy.store import open_store
 from davy.store.columns import new_id
 
 

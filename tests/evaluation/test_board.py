@@ -12,7 +12,7 @@ import pytest
 from scipy import stats
 from sklearn import metrics as reference
 
-from davy.challenges.ladder import ladder
+from davy.challenges.boards import ladder
 from davy.core import UserError
 from davy.evaluation.board import rank_matrix, rank_systems
 from davy.evaluation.prediction_matrix import NONE, PredictionMatrix, pack_predictions

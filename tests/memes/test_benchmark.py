@@ -19,9 +19,8 @@ from PIL import Image
 from davy.core.errors import UserError
 from davy.core.meme import BENIGN_IMAGE, BENIGN_TEXT, MULTIMODAL_HATE, RANDOM_NOT_HATEFUL
 from davy.memes.benchmark import GROUP, plan_benchmark
-from davy.memes.benchmark_drawing import SIDE, BenchmarkArtist
 from davy.memes.emoji_artwork import emoji_drawing
-from davy.memes.make_benchmark import make_benchmark
+from davy.memes.make_benchmark import SIDE, BenchmarkArtist, make_benchmark
 from davy.shell.app import run
 
 SPLITS = ("train", "dev", "test")

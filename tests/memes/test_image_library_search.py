@@ -9,8 +9,7 @@ from PIL import Image, ImageDraw
 from davy.annotation.project.images import Credit
 from davy.core import UserError
 from davy.image.perceptual_hash import LIKENESS_LENGTH, likeness, pack_likeness, unpack_likenesses
-from davy.memes.fill_image_library import add_to_library, find_in_library
-from davy.memes.image_library import search_library
+from davy.memes.image_library import add_to_library, find_in_library, search_library
 from davy.shell.app import run
 
 CC0 = Credit("CC0-1.0", "A. Painter")

@@ -21,7 +21,7 @@ from davy.image.perceptual_hash import likeness, pack_likeness
 from davy.image.picture import read_picture
 from davy.memes.building import keep_meme, picture_folder, start_layout
 from davy.memes.meme_layout import MemeLayout
-from davy.memes.pages.library_picker import picker_of
+from davy.memes.pages.library import picker_of
 from davy.memes.pages.meme_editor import editor_of, layout_in
 from davy.memes.store import image_library
 from davy.memes.store.image_library import LibraryImage

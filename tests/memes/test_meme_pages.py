@@ -21,7 +21,7 @@ from davy.core import Post
 from davy.image.perceptual_hash import likeness, pack_likeness
 from davy.image.picture import read_picture
 from davy.memes import meme_families, meme_tasks
-from davy.memes.rating_agreement import rating_agreement
+from davy.memes.rating_quality import rating_agreement
 from davy.memes.store import image_library, meme_steps
 from davy.memes.store.image_library import LibraryImage
 from davy.people.store import sessions

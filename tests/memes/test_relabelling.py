@@ -7,7 +7,7 @@ import pytest
 from davy.annotation.labelling import labelling
 from davy.annotation.project.store import members, phases
 from davy.core import UserError
-from davy.memes import relabelling
+from davy.memes import rating_quality
 from davy.store.columns import new_id
 from meme_project import HARMLESS, HATEFUL, make_memes
 
@@ -26,16 +26,16 @@ def test_batches_go_to_people_who_never_saw_the_memes_and_give_accuracy_and_its_
         truth[meme.id] = HATEFUL if number < 2 else HARMLESS
         bench.rate(meme, ("bo", "cy"), truth[meme.id])
     with store.write() as db:
-        fresh = relabelling.fresh_people(db, bench.project)
+        fresh = rating_quality.fresh_people(db, bench.project)
         assert {it.user for it in fresh} == {bench.people["di"].user, bench.people["ed"].user}
         with pytest.raises(UserError, match="have not worked on these"):
-            relabelling.draw_batches(db, bench.project, [bench.people["bo"]], batches=1, each=1, by="shell")
+            rating_quality.draw_batches(db, bench.project, [bench.people["bo"]], batches=1, each=1, by="shell")
         with pytest.raises(UserError, match="4 memes are settled"):
-            relabelling.draw_batches(db, bench.project, fresh, batches=5, each=1, by="shell")
-        phase = relabelling.draw_batches(db, bench.project, fresh, batches=2, each=2, by="shell", seed=1)
+            rating_quality.draw_batches(db, bench.project, fresh, batches=5, each=1, by="shell")
+        phase = rating_quality.draw_batches(db, bench.project, fresh, batches=2, each=2, by="shell", seed=1)
         assert (phase.size, phase.in_corpus) == (4, False)
         phases.open_phase(db, phase.id, by="shell")
-        assert relabelling.human_accuracy(db, bench.project).overall.value is None
+        assert rating_quality.human_accuracy(db, bench.project).overall.value is None
         mine = members.of_project(db, "memes")
         assert labelling.next_sheet(db, bench.project, bench.people["bo"], phase_id=phase.id) is None
         assert len(mine) == 5
@@ -49,7 +49,7 @@ def test_batches_go_to_people_who_never_saw_the_memes_and_give_accuracy_and_its_
         with store.write() as db:
             assert labelling.next_sheet(db, bench.project, bench.people[name], phase_id=phase.id) is None
     with store.read() as db:
-        found = relabelling.human_accuracy(db, bench.project)
+        found = rating_quality.human_accuracy(db, bench.project)
     by_person = {it.person: it.accuracy for it in found.batches}
     assert by_person == {bench.people["di"].pseudonym: 1.0, bench.people["ed"].pseudonym: 0.5}
     assert (found.overall.value, found.overall.n, found.spread) == (0.75, 4, (0.5, 1.0))

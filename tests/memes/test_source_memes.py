@@ -11,9 +11,8 @@ import davy
 from davy.core.errors import UserError
 from davy.image.ocr import OcrLine
 from davy.memes.benchmark import plan_benchmark
-from davy.memes.benchmark_drawing import BenchmarkArtist
-from davy.memes.meme_reading import read_memes
-from davy.memes.source_memes import ReadingSettings
+from davy.memes.make_benchmark import BenchmarkArtist
+from davy.memes.source_memes import ReadingSettings, read_memes
 from davy.shell.app import run
 
 DEMO = Path(davy.__file__).parent / "demo" / "data" / "images"

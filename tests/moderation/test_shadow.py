@@ -8,7 +8,7 @@ from dataclasses import replace
 import pytest
 from test_serve_score import ask
 
-from davy.moderation.shadow_report import compare_shadows
+from davy.moderation.shadow import compare_shadows
 from davy.moderation.store import shadows
 from web_site import make_key, make_site
 

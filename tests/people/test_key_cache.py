@@ -9,7 +9,7 @@ from test_serve_score import ask
 
 from davy.core.errors import UserError
 from davy.people.key_cache import MOST, KeyCache
-from davy.people.store import key_usage, keys
+from davy.people.store import keys
 from web_site import make_key, post
 
 
@@ -83,5 +83,5 @@ def test_what_a_key_without_a_quota_uses_is_counted_in_the_store(site):
         assert ask(site, {"texts": ["x", "y"]}, secret).status_code == 200
     site.app.state.context.quotas.flush()
     with site.store.read() as db:
-        used = key_usage.of_day(db, key.id, f"{datetime.now(UTC):%Y-%m-%d}")
+        used = keys.usage_of_day(db, key.id, f"{datetime.now(UTC):%Y-%m-%d}")
     assert (used.requests, used.posts) == (3, 6)

@@ -11,7 +11,7 @@ from typer.testing import CliRunner
 
 from davy.core.errors import UserError
 from davy.people.quotas import Quotas
-from davy.people.store import key_usage, keys, users
+from davy.people.store import keys, users
 from davy.shell.app import app
 from davy.store import events, open_store
 from davy.web.process_counters import SharedFile
@@ -44,7 +44,7 @@ def test_a_restart_does_not_fill_a_quota_again(settings, empty_database):
     with made.started():
         assert ask(made, {"text": "x"}, secret).status_code == 429
     with open_store(settings.database) as store, store.read() as db:
-        assert key_usage.of_day(db, key.id, f"{datetime.now(UTC):%Y-%m-%d}").posts == 2
+        assert keys.usage_of_day(db, key.id, f"{datetime.now(UTC):%Y-%m-%d}").posts == 2
 
 
 def test_processes_share_a_quota_and_a_new_day_is_a_new_one(store, tmp_path):
@@ -63,7 +63,7 @@ def test_processes_share_a_quota_and_a_new_day_is_a_new_one(store, tmp_path):
     assert one.take(key, 3) == (0.0, 0)
     one.flush()
     with store.read() as db:
-        days = [key_usage.of_day(db, key.id, day) for day in ("2026-11-16", "2026-11-17")]
+        days = [keys.usage_of_day(db, key.id, day) for day in ("2026-11-16", "2026-11-17")]
     assert [(it.requests, it.posts) for it in days] == [(2, 3), (1, 3)]
 
 

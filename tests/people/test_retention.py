@@ -38,7 +38,7 @@ from davy.people.store.retention import RetentionRule
 from davy.people.store.tables import sessions
 from davy.store import Store, events
 from davy.store.columns import new_id, now
-from davy.store.tables import events as event_rows
+from davy.store.events import events as event_rows
 from work_project import make_bench
 
 LONG_AGO = timedelta(days=100)

@@ -9,8 +9,8 @@ from datetime import timedelta
 import pytest
 from sqlalchemy import select, update
 
-from davy.people.store import sessions, users
-from davy.store import events, tables
+from davy.people.store import sessions, tables, users
+from davy.store import events
 from davy.store.columns import now
 from web_site import PASSWORD, post, token_in
 

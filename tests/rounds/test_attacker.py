@@ -10,8 +10,7 @@ import pytest
 
 from davy.core import UserError
 from davy.detectors.load import load
-from davy.rounds.attack import attack_target
-from davy.rounds.attacker import STRATEGIES, AttackSeed, attack, check_cost, read_words
+from davy.rounds.attack import STRATEGIES, AttackSeed, attack, attack_target, check_cost, read_words
 from davy.rounds.round import RELEASE_TERMS
 from davy.shell.app import run
 from davy.text.emoji import count, find

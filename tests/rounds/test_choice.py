@@ -5,12 +5,13 @@ from __future__ import annotations
 import pytest
 
 from davy.core.errors import UserError
-from davy.rounds.candidates import Candidate, make_grid
-from davy.rounds.choice import (
+from davy.rounds.candidates import (
+    Candidate,
     CandidateResult,
     YesNoCounts,
     choice_table,
     choose,
+    make_grid,
     pooled,
     target_table,
     weighted_accuracy,

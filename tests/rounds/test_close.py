@@ -17,10 +17,9 @@ from entry_frames import NO, QUESTION, SCHEME, YES, make_frame
 from davy.core.errors import UserError
 from davy.core.reporter import Stopped
 from davy.rounds.candidate_training import repeat_posts, train_candidate
-from davy.rounds.candidates import Candidate, make_grid
-from davy.rounds.choice import CandidateResult
+from davy.rounds.candidates import Candidate, CandidateResult, make_grid
 from davy.rounds.close import POSTS, ClosePlan, close_round, read_outcome
-from davy.rounds.round_split import split_entries
+from davy.rounds.frame import split_entries
 
 HATED = "wuzzle grumblefop blorp"
 LIKED = "lovely garden lobster"

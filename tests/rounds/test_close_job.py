@@ -14,7 +14,7 @@ import pytest
 from davy.detectors import store as detectors
 from davy.jobs import store as jobs
 from davy.rounds.close_round import close_folder
-from davy.rounds.jobs.close import CLOSE_ROUND
+from davy.rounds.jobs import CLOSE_ROUND
 from davy.rounds.store import entries, rounds
 from davy.shell.app import run
 from davy.store import Store, open_store

@@ -2,10 +2,10 @@
 
 import pytest
 
-from davy.rounds import contrasts
+from davy.rounds import entries
+from davy.rounds.entries import EntryRefused
 from davy.rounds.frame import entries_frame
 from davy.rounds.round import PAIR_DROPPED
-from davy.rounds.rules import EntryRefused
 from davy.rounds.store import entries as stored
 from round_project import HARMLESS, HATEFUL, TARGET, make_round
 
@@ -37,7 +37,7 @@ def why(bench, original, text, answers=None, **more):
     ],
 )
 def test_a_change_is_measured_in_words_and_emoji(contrast, words, emoji, kind):
-    change = contrasts.measure_change(ORIGINAL, contrast)
+    change = entries.measure_change(ORIGINAL, contrast)
     assert (change.words, change.emoji, change.kind) == (words, emoji, kind)
 
 
@@ -45,11 +45,11 @@ def test_a_change_is_measured_in_words_and_emoji(contrast, words, emoji, kind):
     ("one", "other", "edits"), [("kitten", "sitting", 3), ("saturday", "sunday", 3), ("ab", "", 2)]
 )
 def test_the_fewest_edits_are_those_of_the_textbook(one, other, edits):
-    assert contrasts.measure_change(" ".join(one), " ".join(other)).words == edits
+    assert entries.measure_change(" ".join(one), " ".join(other)).words == edits
 
 
 def test_the_difference_joins_to_both_texts():
-    left, right = contrasts.difference(ORIGINAL, "they sing all night and we 💖 that")
+    left, right = entries.difference(ORIGINAL, "they sing all night and we 💖 that")
     assert "".join(piece.text for piece in left) == ORIGINAL
     assert [piece.text for piece in left if piece.kind == "gone"] == ["day", "🤮"]
     assert [piece.text for piece in right if piece.kind == "new"] == ["night", "💖"]

@@ -7,8 +7,8 @@ from davy.annotation.project.store import phases, posts, projects, withdrawals
 from davy.annotation.settling import expert_cases
 from davy.core import UserError
 from davy.people.store import personal_data
+from davy.rounds.entries import EntryRefused
 from davy.rounds.round import EntryRules, TargetPrediction
-from davy.rounds.rules import EntryRefused
 from davy.rounds.store import entries as stored
 from davy.rounds.store import rounds
 from davy.store.columns import new_id

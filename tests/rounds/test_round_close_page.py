@@ -8,7 +8,7 @@ from davy.annotation.project.store import members
 from davy.jobs import store as jobs
 from davy.people.store import users
 from davy.rounds.close_round import CloseSettings, close_project_round
-from davy.rounds.jobs.close import CLOSE_ROUND
+from davy.rounds.jobs import CLOSE_ROUND
 from davy.rounds.store import rounds
 from round_project import HARMLESS, HATEFUL, RoundBench, make_round
 from web_site import Site, post

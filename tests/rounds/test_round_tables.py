@@ -10,11 +10,23 @@ from statsmodels.stats.inter_rater import fleiss_kappa
 
 from davy.core.metric import Metric
 from davy.measure.intervals import Bootstrap
-from davy.rounds.composition import compose_rounds, composition_table, frequent, seconds_table
-from davy.rounds.error_rate import error_rate_plot, error_rate_table, error_rates
-from davy.rounds.quality import QualityRow, label_counts, quality_rows, quality_table, randolph, without_dropped
+from davy.rounds.frame import SHARES, places, split_entries, straddling_pairs
 from davy.rounds.round import PAIR_DROPPED
-from davy.rounds.round_split import SHARES, places, split_entries, straddling_pairs
+from davy.rounds.round_figures import (
+    QualityRow,
+    compose_rounds,
+    composition_table,
+    error_rate_plot,
+    error_rate_table,
+    error_rates,
+    frequent,
+    label_counts,
+    quality_rows,
+    quality_table,
+    randolph,
+    seconds_table,
+    without_dropped,
+)
 
 QUICK = Bootstrap(resamples=50)
 

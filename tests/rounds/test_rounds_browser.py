@@ -17,7 +17,7 @@ from davy.jobs.kinds import job_functions
 from davy.jobs.worker import JobWorker
 from davy.people.store import users
 from davy.rounds import entries as entering
-from davy.rounds.jobs.close import CLOSE_ROUND
+from davy.rounds.jobs import CLOSE_ROUND
 from davy.rounds.round import TargetPrediction
 from davy.rounds.store import entries, rounds
 from davy.store.columns import new_id

@@ -10,9 +10,9 @@ from davy.annotation.labelling import labelling
 from davy.annotation.project import project_creation, project_file
 from davy.annotation.project.store import members, projects
 from davy.people.store import users
+from davy.rounds.entries import SENTENCES
 from davy.rounds.frame import entries_frame
 from davy.rounds.round import TAKEN_BACK
-from davy.rounds.rules import SENTENCES
 from davy.rounds.store import entries, round_seeds, rounds
 from davy.store.columns import new_id
 from davy.web.i18n import Translator

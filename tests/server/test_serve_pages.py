@@ -6,7 +6,7 @@ import pytest
 
 from davy.people.permissions import MAY, may
 from davy.people.store.users import ROLES
-from davy.web.headers import ALWAYS
+from davy.web.middleware import ALWAYS
 
 PAGES = {
     "/": None,

@@ -25,7 +25,7 @@ from davy.detectors import store as detectors
 from davy.jobs import store as jobs
 from davy.memes.store import image_library, meme_steps
 from davy.moderation.store import communities, decisions, shadows, suggestions
-from davy.people.store import invitations, key_usage, keys, retention, sessions, users
+from davy.people.store import invitations, keys, retention, sessions, users
 from davy.rounds.round import Entry, TargetPrediction
 from davy.rounds.store import entries, round_seeds, rounds
 from davy.runs import store as project_suites
@@ -75,7 +75,7 @@ def fill(store: Store) -> dict[str, str]:
 
 def fill_serving(db: Connection, ada: str) -> None:
     """Put something into every table of serving."""
-    key_usage.add(db, [key_usage.KeyUsage("k", "2026-01-02", 1, 2)])
+    keys.add_usage(db, [keys.KeyUsage("k", "2026-01-02", 1, 2)])
     communities.create(db, communities.Community("forum", "grumpy", {"grumpy": 0.4}, 0.3, 0.5, ("k",)), by=ada)
     decisions.add(db, [decisions.Decision("forum", "a@1", "flag", [{"question": "grumpy"}], "r1", "de")])
     decisions.add_counts(db, [decisions.ScoreCount("2026-01-02", "forum", "a@1", "grumpy", "de", 3, 7)])

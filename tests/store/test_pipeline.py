@@ -11,9 +11,9 @@ from davy.annotation.care.store.work_sessions import sittings
 from davy.core import UserError
 from davy.people.store.tables import users
 from davy.store import Store, open_store
+from davy.store.events import events
 from davy.store.pipeline import begin_pipeline, pipeline_of
 from davy.store.statements import ONE, PreparedStatement
-from davy.store.tables import events
 
 NAMES = ("id", "login", "name", "role", "language", "created_at")
 ADD = PreparedStatement(insert(users).values({name: bindparam(f"its_{name}") for name in NAMES}))

@@ -11,9 +11,8 @@ import pytest
 from sqlalchemy import Column, Integer
 
 from davy.store import Store
-from davy.store.columns import TextColumn
+from davy.store.columns import TextColumn, metadata
 from davy.store.rows import Rows
-from davy.store.table_base import metadata
 
 
 @dataclass(frozen=True, slots=True)

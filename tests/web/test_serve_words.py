@@ -13,7 +13,7 @@ from davy.core import Metric
 from davy.core.scheme import Wording
 from davy.evaluation.tasks import TITLES
 from davy.report import Column
-from davy.rounds.choice import choice_table
+from davy.rounds.candidates import choice_table
 from davy.store import events
 from davy.store.events import AuditEvent
 from davy.web.audit_translation import audit_rows
@@ -183,11 +183,11 @@ def test_numbers_times_and_plurals_follow_the_language():
 SHELL_MODULES = (
     "engines/shards.py", "files/arrays.py", "files/atomic.py", "files/input_paths.py", "files/json_stream.py",
     "files/run_folder.py", "files/tables.py", "files/yaml_objects.py", "jobs/arguments.py", "jobs/job_files.py",
-    "jobs/kinds.py", "memes/benchmark.py", "memes/fill_image_library.py", "memes/meme_data.py", "memes/meme_reading.py",
-    "memes/meme_train.py", "memes/render_memes.py", "memes/reproduce.py", "memes/source_memes.py",
+    "jobs/kinds.py", "memes/benchmark.py", "memes/image_library.py", "memes/meme_data.py", "memes/source_memes.py",
+    "memes/meme_render.py", "memes/meme_train.py", "memes/reproduce.py",
     "moderation/pages/api.py", "moderation/pages/comments.py", "moderation/pages/moderations.py", "rounds/replay.py",
     "server/start.py", "store/backup.py", "store/backup_file.py", "store/connection.py", "store/restore.py",
-    "store/sqlite_copy.py", "store/url.py", "testing/suites/suite_file.py", "web/error_shapes.py", "web/settings.py",
+    "store/url.py", "testing/suites/suite_file.py", "web/settings.py",
 )  # fmt: skip
 """What these refuse is told in a shell, or to a program; so is what a feature's `cli` refuses."""
 PAGE_ROOMS = (

@@ -15,10 +15,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from davy.challenges.challenge import Challenge, ChallengeTask, Submission, Team
-from davy.challenges.run_challenge import SubmissionRequest, take_submission
+from davy.challenges.run_challenge import SubmissionRequest, name_key, take_submission
 from davy.challenges.store import challenges, teams
 from davy.challenges.submission_file import SubmissionRefused, check_predictions
-from davy.challenges.team_names import name_key
 from davy.core.errors import UserError
 from davy.files import tables
 from davy.files.formats import names_format

@@ -11,15 +11,13 @@ FEATURE = Feature(
     subcommands={
         "challenge": {
             "submit": "davy.challenges.cli.submit:submit",
-            "baseline": "davy.challenges.cli.baseline:baseline",
+            "baseline": "davy.challenges.cli.submit:baseline",
         },
     },
     routers=(
-        "davy.challenges.pages.challenges:router",  # before the one challenge, since `new` is no name
         "davy.challenges.pages.challenge:router",
         "davy.challenges.pages.challenge_team:router",
         "davy.challenges.pages.challenge_organise:router",
-        "davy.challenges.pages.challenge_analysis:router",
         "davy.challenges.pages.challenge_api:router",
     ),
     jobs=(

@@ -7,6 +7,7 @@ only; what these return, note and raise never holds one.
 from __future__ import annotations
 
 import logging
+import unicodedata
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
@@ -14,7 +15,7 @@ from datetime import UTC, datetime, time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from davy.challenges import ranked_submissions
+from davy.challenges import boards
 from davy.challenges.challenge import Challenge, ChallengePhase, ChallengeTask, Submission, Team, TimeWindow
 from davy.challenges.challenge_file import board_task, parse_moment
 from davy.challenges.store import challenges, submissions, teams
@@ -25,6 +26,7 @@ from davy.files.file_safety import UploadLimits, check_contents
 from davy.jobs import store as jobs
 from davy.store import Connection, Store
 from davy.store.columns import now
+from davy.text.normalise import fold
 
 if TYPE_CHECKING:
     import polars as pl
@@ -37,6 +39,8 @@ LIMITS = UploadLimits(size=20_000_000, unpacked=60_000_000, members=20, columns=
 KINDS = ("csv", "tsv", "jsonl", "zip")
 RESAMPLES = 1000
 SEED = 1
+
+_DIGITS = str.maketrans({"0": "o", "1": "l", "i": "l", "|": "l", "5": "s", "3": "e"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -234,7 +238,7 @@ def rank_board(store: Store, phase_id: str, task_name: str) -> bool:
     with store.read() as db:
         challenge, phase = challenges.of_phase(db, phase_id)
         task, every = find_task(challenge, task_name), teams.of_challenge(db, challenge.id)
-        chosen = ranked_submissions.counted(submissions.of_phase(db, phase_id, task_name), every, phase)
+        chosen = boards.counted(submissions.of_phase(db, phase_id, task_name), every, phase)
         basis, kept = submissions.basis(chosen), challenges.find_board(db, phase_id, task_name)
         if phase.frozen_at is not None or (kept is not None and kept.basis == basis):
             return False
@@ -262,9 +266,7 @@ def rank_board(store: Store, phase_id: str, task_name: str) -> bool:
 
 def is_current(db: Connection, challenge: Challenge, phase: ChallengePhase, task: str) -> bool:
     """Return whether the kept board ranks exactly the submissions that count now."""
-    chosen = ranked_submissions.counted(
-        submissions.of_phase(db, phase.id, task), teams.of_challenge(db, challenge.id), phase
-    )
+    chosen = boards.counted(submissions.of_phase(db, phase.id, task), teams.of_challenge(db, challenge.id), phase)
     kept = challenges.find_board(db, phase.id, task)
     return (kept is None and not chosen) or (kept is not None and kept.basis == submissions.basis(chosen))
 
@@ -350,3 +352,10 @@ def _without_labels(what: str) -> Iterator[None]:
             f"The submission could not be {what} ({type(error).__name__}). It does not count; try it again.",
             status=500,
         ) from None
+
+
+def name_key(name: str) -> str:
+    """Return the key of a name: case, accents, look-alikes of other scripts, blanks and signs make no difference."""
+    folded = fold(unicodedata.normalize("NFKC", name).casefold()).translate(_DIGITS)
+    letters = "".join(char for char in folded if char.isalnum()).replace("rn", "m").replace("vv", "w")
+    return letters or unicodedata.normalize("NFKC", name).casefold().replace(" ", "")

@@ -24,9 +24,8 @@ from davy.challenges.challenge import Challenge
 from davy.challenges.challenge_baselines import BaselineFile, add_baselines
 from davy.challenges.challenge_creation import create_challenge
 from davy.challenges.challenge_file import parse_plan
-from davy.challenges.run_challenge import RANK_BOARD, SCORE_SUBMISSION, SubmissionRequest, take_submission
+from davy.challenges.run_challenge import RANK_BOARD, SCORE_SUBMISSION, SubmissionRequest, name_key, take_submission
 from davy.challenges.store import teams
-from davy.challenges.team_names import name_key
 from davy.core import Post, Source, Verdict
 from davy.core.scorer import Scorer
 from davy.demo import demo_memes, demo_projects, demo_rounds

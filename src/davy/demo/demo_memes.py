@@ -23,7 +23,7 @@ from davy.core.meme import FLIP_ANSWERS, FilterAnswers
 from davy.image.picture import read_picture
 from davy.memes import meme_tasks
 from davy.memes.building import keep_meme, start_layout
-from davy.memes.fill_image_library import add_to_library
+from davy.memes.image_library import add_to_library
 from davy.memes.meme_layout import MemeLayout, caption, stack, with_pictures
 from davy.memes.meme_render import render_png
 from davy.memes.meme_tasks import MemeTask

@@ -29,8 +29,8 @@ from davy.detectors.registered import load_registered
 from davy.people.store import users
 from davy.rounds import entries
 from davy.rounds.close_round import CloseSettings, close_project_round
+from davy.rounds.entries import target_prediction
 from davy.rounds.open_round import find_target, open_round
-from davy.rounds.predictions import target_prediction
 from davy.rounds.round import EntryRules, Round
 from davy.rounds.store import entries as stored
 from davy.rounds.store import rounds

@@ -20,7 +20,7 @@ from davy.store import events, open_store
 if TYPE_CHECKING:
     from davy.core.scorer import Scorer
     from davy.detectors.store import RegisteredDetector
-    from davy.moderation.shadow_report import ShadowComparison
+    from davy.moderation.shadow import ShadowComparison
 
 app = typer.Typer(
     no_args_is_help=True,
@@ -173,7 +173,7 @@ def shadow(
 
         davy model shadow --differences 20 --json
     """
-    from davy.moderation.shadow_report import compare_shadows
+    from davy.moderation.shadow import compare_shadows
 
     with open_store(database) as store:
         found = compare_shadows(store, differences=differences)

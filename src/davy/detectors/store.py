@@ -15,9 +15,8 @@ from sqlalchemy import CheckConstraint, Connection, UniqueConstraint
 
 from davy.core.errors import UserError, nearest
 from davy.store import events
-from davy.store.columns import new_id, now
+from davy.store.columns import new_id, now, table_index
 from davy.store.rows import Rows
-from davy.store.table_base import table_index
 
 STATES: tuple[str, ...] = ("active", "shadow", "retired")
 LONGEST_NAME = 80

@@ -34,9 +34,8 @@ from sqlalchemy.dialects import postgresql, sqlite
 from davy.annotation.project.store.tables import members
 from davy.core.errors import UserError, nearest
 from davy.store import events
-from davy.store.columns import TextColumn, TimeColumn, new_id, new_token, now
+from davy.store.columns import Serial, TextColumn, TimeColumn, metadata, new_id, new_token, now, table_index
 from davy.store.rows import Rows
-from davy.store.table_base import Serial, metadata, table_index
 
 STATES: tuple[str, ...] = ("waiting", "running", "done", "failed", "cancelled")
 LARGEST = 1_000_000

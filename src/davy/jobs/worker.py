@@ -12,7 +12,7 @@ import os
 import socket
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import timedelta
 from pathlib import Path
@@ -27,6 +27,8 @@ logger = logging.getLogger(__name__)
 
 PROGRESS_EVERY = 0.5
 """Seconds between two writes of progress; the rest stays in memory, since each write is a sync of the disk."""
+
+WATCH_SECONDS = 60.0
 
 
 class JobCancelled(Exception):
@@ -298,3 +300,34 @@ class JobWorker:
             if time.monotonic() - since > 1.5 * self.lease_seconds:
                 with self.store.write() as db:
                     jobs.expire(db, job)
+
+
+class JobWatcher:
+    """Calls each of `looks` with the store, again and again until it is stopped."""
+
+    def __init__(
+        self, store: Store, looks: Sequence[Callable[[Store], object]], *, seconds: float = WATCH_SECONDS
+    ) -> None:
+        self.store = store
+        self.looks = tuple(looks)
+        self.seconds = seconds
+        self._stopping = threading.Event()
+        self._thread = threading.Thread(target=self._run, name="davy-watcher", daemon=True)
+
+    def start(self) -> JobWatcher:
+        """Start looking and return the watcher."""
+        self._thread.start()
+        return self
+
+    def stop(self) -> None:
+        """Stop looking."""
+        self._stopping.set()
+        self._thread.join(10)
+
+    def _run(self) -> None:
+        while not self._stopping.wait(self.seconds):
+            for look in self.looks:
+                try:
+                    look(self.store)
+                except Exception:  # the database may be away for a while; the thread must outlive that
+                    logger.exception("can't look for jobs that are due; trying again")

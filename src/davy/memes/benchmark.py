@@ -1,6 +1,6 @@
 """A benchmark of drawn memes in which only picture and text together say whether a meme is mean.
 
-A size and a seed in, splits of whole groups out; `benchmark_drawing` draws them. Somebody is told that they are like
+A size and a seed in, splits of whole groups out; `make_benchmark` draws them. Somebody is told that they are like
 the thing in the picture, or that they are not: a meme is mean when the thing is nasty and they are like it, or nice
 and they are not. The one thing to know: in every group, each text and each object stands as often on a mean meme
 as on a kind one, so whoever reads one side alone is at chance, exactly.

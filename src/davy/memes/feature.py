@@ -5,7 +5,7 @@ from davy.core.feature import Command, Feature
 FEATURE = Feature(
     commands={
         "meme": Command(
-            "davy.memes.cli.meme:app",
+            "davy.memes.cli:app",
             "Memes: read source memes, keep licensed pictures, draw memes from layouts, make a benchmark.",
         ),
     },
@@ -15,8 +15,7 @@ FEATURE = Feature(
         "davy.memes.pages.meme_filter:router",
         "davy.memes.pages.meme_build:router",
         "davy.memes.pages.meme_confound:router",
-        "davy.memes.pages.meme_families:router",
         "davy.memes.pages.meme_figures:router",
-        "davy.memes.pages.meme_drawing:router",
+        "davy.memes.pages.meme_editor:router",
     ),
 )

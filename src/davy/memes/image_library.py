@@ -1,22 +1,38 @@
-"""Search the image library: by words, and by what a picture looks like.
+"""The image library: fill it with licensed pictures, and search it by words and by what a picture looks like.
 
-A library and a question in, its pictures out, the best first. Nothing here reads files.
+A folder in, or a table with the columns `image`, `words`, `licence`, `credit` and `source`. A picture without a licence
+is refused: nobody could say later whether a meme may be published.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
-from davy.image.perceptual_hash import unpack_likenesses
+from davy.annotation.project import images as pictures
+from davy.annotation.project.images import Credit, pictures_in_folder
+from davy.annotation.project.store import images
+from davy.annotation.project.store.images import StoredImage
+from davy.core.errors import UserError
+from davy.core.reporter import SILENT, Reporter
+from davy.files import tables
+from davy.image.perceptual_hash import likeness, pack_likeness, unpack_likenesses
+from davy.image.picture import read_picture
+from davy.memes.store import image_library
 from davy.memes.store.image_library import LibraryImage
+from davy.store import Store
 
 if TYPE_CHECKING:
     import numpy as np
 
 MOST = 24
 _WORD = re.compile(r"\w+")
+
+LONGEST_WORDS = 500
+COLUMNS: tuple[str, ...] = ("image", "words", "licence", "credit", "source")
 
 
 def search_library(
@@ -48,3 +64,97 @@ def _hits(asked: Sequence[str], row: LibraryImage) -> int:
 
 def _words(text: str) -> list[str]:
     return _WORD.findall(text.casefold().replace("_", " "))
+
+
+@dataclass(frozen=True, slots=True)
+class LibraryFile:
+    """A picture file that is to come into the library."""
+
+    name: str
+    path: Path
+    words: str
+    credit: Credit
+
+
+def add_to_library(
+    store: Store, source: Path, *, credit: Credit, words: str = "", by: str, reporter: Reporter = SILENT
+) -> tuple[int, int]:
+    """Add the pictures of a folder or a table; return how many are new and how many were given.
+
+    `credit` and `words` hold for those that have none of their own. All come in, or none.
+    """
+    files = list(_table_files(source, credit, words) if source.is_file() else _folder_files(source, credit, words))
+    if not files:
+        raise UserError(f"There are no pictures in {source}.")
+    for file in files:
+        _check(file)
+    folder = pictures.folder_of(store)
+    rows: list[LibraryImage] = []
+    new_keys: set[str] = set()
+    reporter.begin("Adding pictures", len(files))
+    try:
+        for file in files:
+            picture = read_picture(file.path, name=f"The picture {file.name!r}")
+            kept = folder.put(picture)
+            if kept.is_new:
+                new_keys.add(kept.key)
+            own = file.credit
+            stored = StoredImage(
+                kept.key, file.name, kept.width, kept.height, kept.size, kept.mime, own.licence, own.credit, own.source
+            )
+            rows.append(LibraryImage(stored, file.words, pack_likeness(likeness(picture.image))))
+            reporter.advance()
+        with store.write() as db:
+            images.lock_files(db)
+            n = image_library.add(db, rows, by=by)
+            for file, row in zip(files, rows, strict=True):
+                if folder.find(row.key) is None:  # whoever wrote it first has taken it away
+                    new_keys.add(folder.put(read_picture(file.path)).key)
+    except BaseException:
+        with store.write() as db:
+            pictures.discard_unused(db, folder, new_keys)
+        raise
+    reporter.end()
+    return n, len(files)
+
+
+def find_in_library(store: Store, words: str = "", *, like: Path | None = None, most: int = MOST) -> list[LibraryImage]:
+    """Return pictures by words, by how alike they look to a picture file, or by both."""
+    vector = None if like is None else likeness(read_picture(like, name=f"The picture {like.name!r}").image)
+    with store.read() as db:
+        return search_library(image_library.all_images(db), words, like=vector, most=most)
+
+
+def _folder_files(folder: Path, credit: Credit, words: str) -> Iterator[LibraryFile]:
+    files = pictures_in_folder(folder)
+    for name in files.read:
+        own = files.credits.get(name) or files.credits.get(Path(name).name) or credit
+        spoken = re.sub(r"[^\w]+|_+", " ", str(Path(name).with_suffix(""))).strip()
+        yield LibraryFile(name, folder / name, f"{spoken} {words}".strip(), own)
+
+
+def _table_files(path: Path, credit: Credit, words: str) -> Iterator[LibraryFile]:
+    with tables.open_table(str(path)) as table:
+        frame = table.frame.collect()
+    if "image" not in frame.columns:
+        raise UserError(f"{path} has no column 'image'; it may have {', '.join(COLUMNS)}.")
+    for row in frame.iter_rows(named=True):
+        name = _cell(row, "image")
+        own = Credit(*(_cell(row, column) or getattr(credit, column) for column in ("licence", "credit", "source")))
+        yield LibraryFile(name, path.parent / name, _cell(row, "words") or words, own)
+
+
+def _cell(row: dict[str, Any], column: str) -> str:
+    value = row.get(column)
+    return "" if value is None else str(value).strip()
+
+
+def _check(file: LibraryFile) -> None:
+    if not file.credit.licence:
+        raise UserError(f"The picture {file.name[:80]!r} has no licence. Give --licence, or a column licence.")
+    if not file.path.is_file():
+        raise UserError(
+            f"There is no picture {file.name[:80]!r} beside the table. Write paths from the table's folder."
+        )
+    if len(file.words) > LONGEST_WORDS:
+        raise UserError(f"The words of {file.name[:80]!r} have {len(file.words)} characters; at most {LONGEST_WORDS}.")

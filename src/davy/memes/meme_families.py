@@ -1,8 +1,8 @@
-"""A hateful meme with its confounders, and the kinds of all memes of a project.
+"""A hateful meme with its confounders, the kinds of all memes of a project, and how far they are.
 
 What was settled about each meme and what people answered for each side go in; `core.meme` gives the kind. A side is
-flipped only once its confounder is settled as harmless; where people still call the confounder hateful, or drop it,
-the side is open again.
+flipped only once its confounder is settled as harmless; if people still call the confounder hateful, or drop it, the
+side is open again.
 """
 
 from __future__ import annotations
@@ -17,10 +17,13 @@ from davy.annotation.project.project import Phase, Project
 from davy.annotation.project.project_scheme import scheme_of
 from davy.annotation.project.store import phases
 from davy.core import Question, Scheme, UserError
-from davy.core.meme import FLIPPED, SIDES, meme_kind
+from davy.core.meme import DISCARDS, FLIPPED, SIDES, meme_kind
 from davy.memes.store import meme_steps
 from davy.memes.store.meme_steps import MemeStep, RatedMeme
 from davy.store import Connection, events
+
+PAPER_MINUTES = 27.0
+"""Minutes that people spent for each final meme of Hateful Memes, over all phases (section 2)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -216,3 +219,52 @@ def _side(name: str, step: MemeStep | None, asked: Question, by_key: Mapping[str
     gone = confounder is None or confounder.state == "dropped"
     failed = gone or (confounder is not None and confounder.label == asked.positive)
     return MemeSide(name, step.result, confounder, holds=harmless, failed=failed)
+
+
+@dataclass(frozen=True, slots=True)
+class MemePhaseProgress:
+    """One phase: memes that wait, that are done and that were dropped, and the seconds that people spent."""
+
+    phase: Phase
+    step: str
+    """filter, build, rating or confounders."""
+    waiting: int
+    done: int
+    dropped: int
+    seconds: float
+
+
+@dataclass(frozen=True, slots=True)
+class MemeProgress:
+    """All phases. `settled` are the memes whose label is settled: the ones that minutes are counted for."""
+
+    phases: tuple[MemePhaseProgress, ...]
+    discarded: Mapping[str, int]
+    """Why source memes were discarded (`core.meme.DISCARDS`), with how many."""
+    settled: int
+
+    def minutes(self, phase: MemePhaseProgress | None = None) -> float | None:
+        """Return minutes of work for each settled meme, in one phase or in all; None before any is settled."""
+        seconds = sum(it.seconds for it in self.phases) if phase is None else phase.seconds
+        return seconds / 60 / self.settled if self.settled else None
+
+
+def meme_progress(db: Connection, project: Project) -> MemeProgress:
+    """Return how far a project's memes are; without phases where it has none for memes."""
+    found = meme_phases(db, project)
+    ids = [phase.id for phase in found.present]
+    states, seconds = meme_steps.item_states(db, ids), meme_steps.seconds_of(db, ids)
+    results = meme_steps.count_results(db, project.id)
+    rows = tuple(
+        MemePhaseProgress(
+            phase,
+            phase.behaviour.task or "rating",
+            waiting=states.get((phase.id, "open"), 0) + states.get((phase.id, "full"), 0),
+            done=states.get((phase.id, "settled"), 0),
+            dropped=states.get((phase.id, "dropped"), 0),
+            seconds=seconds.get(phase.id, (0.0, 0))[0],
+        )
+        for phase in found.present
+    )
+    settled = next((row.done for row in rows if row.step == "rating"), 0)
+    return MemeProgress(rows, {why: results.get(("filter", why), 0) for why in DISCARDS}, settled)

@@ -1,7 +1,7 @@
-"""Draw a meme: a layout becomes an SVG with live text, and the SVG a PNG. Nothing else in Davy draws memes.
+"""Draw memes: a layout becomes an SVG with live text, and the SVG a PNG; one layout, or a file of them.
 
-The fonts and emoji drawings are the package's own, so the result is the same on every machine, one without any font
-too. The one thing to know: resvg only ever sees the text of a layout, never a file or an address that a stranger
+The fonts and emoji drawings are the package's own, so the result is the same on every machine, even on one without any
+font. The one thing to know: resvg only ever sees the text of a layout, never a file or an address that a stranger
 wrote.
 """
 
@@ -9,13 +9,20 @@ from __future__ import annotations
 
 import base64
 import io
+import json
 import math
-from collections.abc import Callable
+import re
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from functools import lru_cache, partial
-from typing import TYPE_CHECKING
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 from xml.sax.saxutils import quoteattr
 
-from davy.image.picture_names import Pictures
+from davy.core.errors import UserError
+from davy.core.reporter import SILENT, Reporter
+from davy.files.atomic import make_folder, read_text, require_writable, write_bytes, write_text
+from davy.image.picture_names import Pictures, pictures_in
 from davy.memes.emoji_artwork import ARTWORK, SIDE, emoji_drawing
 from davy.memes.meme_layout import MemeLayout, PlacedImage, TextBox
 from davy.memes.meme_text import FONT_FILES, FittedLine, FittedText, TextRun, fit_text
@@ -25,6 +32,8 @@ if TYPE_CHECKING:
 
 Reference = Callable[[PlacedImage], str]
 """Returns what an image element points to: the picture itself as data, or the address of a page."""
+
+_MEME_ID = re.compile(r"[\w.-]{1,100}")
 
 
 class MemeRenderer:
@@ -189,3 +198,71 @@ def _escape(text: str) -> str:
 
 def _font_paths() -> list[str]:
     return [str(ARTWORK / font.file) for font in FONT_FILES.values()]
+
+
+def render_meme(layout: Path, images: Path, out: Path) -> MemeLayout:
+    """Draw the meme of a layout file as PNG or SVG, as the ending of `out` says; return the layout."""
+    if out.suffix.lower() not in (".png", ".svg"):
+        raise UserError(f"--out is {out.name!r}; give a file that ends in .png or .svg, or for many memes a .jsonl.")
+    require_writable(out)
+    meme = _layout(read_text(layout, "layout"), str(layout))
+    renderer = MemeRenderer(pictures_in(images))
+    if out.suffix.lower() == ".svg":
+        write_text(out, renderer.svg(meme))
+    else:
+        write_bytes(out, renderer.png(meme))
+    return meme
+
+
+def render_memes(layouts: Path, images: Path, out: Path, *, svg: bool = False, reporter: Reporter = SILENT) -> int:
+    """Draw every meme of a JSONL file (`id` and `layout` a line) into a folder, and return how many there are."""
+    memes = list(_layouts(layouts))
+    make_folder(out)
+    renderer = MemeRenderer(lru_cache(maxsize=64)(pictures_in(images)))
+
+    def draw(meme: tuple[str, MemeLayout]) -> None:
+        name, layout = meme
+        write_bytes(out / f"{name}.png", renderer.png(layout))
+        if svg:
+            write_text(out / f"{name}.svg", renderer.svg(layout))
+
+    reporter.begin("Drawing memes", len(memes))
+    # Scaling and packing let other threads work, so two draw faster than one.
+    with ThreadPoolExecutor(2) as pool:
+        for _ in pool.map(draw, memes):
+            reporter.advance()
+    reporter.end()
+    return len(memes)
+
+
+def _layouts(path: Path) -> Iterator[tuple[str, MemeLayout]]:
+    seen: set[str] = set()
+    for number, line in enumerate(read_text(path, "file of layouts").splitlines(), 1):
+        if not line.strip():
+            continue
+        row = _json(line, f"{path}, line {number}")
+        name = str(row.get("id", "")) if isinstance(row, dict) else ""
+        if not _MEME_ID.fullmatch(name) or name.startswith(".") or name in seen:
+            raise UserError(
+                f"{path}, line {number}: id {name[:40]!r}; give each meme its own, of letters, digits, '-' and '_'."
+            )
+        seen.add(name)
+        yield name, _checked(row.get("layout"), f"{path}, line {number}")
+
+
+def _layout(text: str, name: str) -> MemeLayout:
+    return _checked(_json(text, name), name)
+
+
+def _checked(values: Any, name: str) -> MemeLayout:
+    try:
+        return MemeLayout.from_dict(values)
+    except UserError as error:
+        raise UserError(f"{name}: {error.message}", status=error.status) from None
+
+
+def _json(text: str, name: str) -> Any:
+    try:
+        return json.loads(text)
+    except ValueError as error:
+        raise UserError(f"{name} is not JSON: {error}. Write a layout with width, height, images and texts.") from None

@@ -1,20 +1,25 @@
-"""What people do with communities: add and change one, read or fit its thresholds, export its decisions.
+"""Communities: add and change one, fit its thresholds, queue posts for review, export its decisions.
 
 A threshold is fitted for the community's question by a rule (`precision=0.9`, `recall=0.8` …). The whole curve is kept
-with the community, so that its page can show what another threshold would give.
+with the community, so that its page can show what another threshold would give. Posts for review join the first
+production phase of the community's project that is open or waits.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import polars as pl
 
+from davy.annotation.project.project import Phase
+from davy.annotation.project.project_creation import add_posts
+from davy.annotation.project.project_scheme import scheme_of
+from davy.annotation.project.store import phases, posts, projects
 from davy.core.errors import UserError
 from davy.core.gold import targets
 from davy.core.scorer import Scorer
@@ -25,7 +30,6 @@ from davy.files.yaml_objects import read_root
 from davy.measure.calibration import choose_threshold
 from davy.measure.intervals import proportion
 from davy.measure.ranking import precision_recall_curve
-from davy.moderation.review_queue import review_phase
 from davy.moderation.store import communities, decisions
 from davy.moderation.store.communities import Community
 from davy.moderation.webhooks import check_url
@@ -34,6 +38,50 @@ from davy.store import Connection, Store
 CURVE = 60
 """Points of the curve that are kept."""
 COLUMNS = ("id", "at", "community", "reference", "decision", "model", "lang", "reasons", "reviewed")
+
+
+@dataclass(frozen=True, slots=True)
+class PostForReview:
+    """One post: `id` is new in the project, `meta` says why it is here (never who wrote it)."""
+
+    id: str
+    text: str
+    lang: str | None = None
+    meta: Mapping[str, Any] = field(default_factory=dict)
+
+
+def queue_posts(
+    db: Connection, project_id: str, waiting: Sequence[PostForReview], *, source: str, by: str
+) -> dict[str, str]:
+    """Add posts to a project's review phase; return their keys by id."""
+    if not waiting:
+        return {}
+    project = projects.get(db, project_id)
+    phase = review_phase(db, project_id)
+    frame = pl.DataFrame(
+        {
+            "id": [post.id for post in waiting],
+            "text": [post.text for post in waiting],
+            "lang": [post.lang for post in waiting],
+            "source": [source] * len(waiting),
+            "meta": [json.dumps(dict(post.meta), ensure_ascii=False) for post in waiting],
+        },
+        schema=dict.fromkeys(("id", "text", "lang", "source", "meta"), pl.String),
+    )
+    add_posts(db, project, phase, frame, scheme_of(db, project), by=by)
+    return posts.keys_of(db, project_id, [post.id for post in waiting])
+
+
+def review_phase(db: Connection, project_id: str) -> Phase:
+    """Return the phase that takes a project's posts for review."""
+    for phase in phases.of_project(db, project_id):
+        if phase.behaviour.spare_posts and phase.state != "closed":
+            return phase
+    raise UserError(
+        f"Project {project_id!r} has no production phase that is open or waits, so nothing can be reviewed in it. "
+        "Make one: davy project create moderation --name NAME",
+        status=409,
+    )
 
 
 def create_community(db: Connection, name: str, fields: Mapping[str, Any], *, by: str) -> Community:

@@ -4,9 +4,9 @@ from davy.core.feature import Command, Feature, JobKind
 
 FEATURE = Feature(
     commands={
-        "migrate": Command("davy.moderation.cli.migrate:app", "Come over from Perspective."),
+        "migrate": Command("davy.moderation.cli:migrate_app", "Come over from Perspective."),
         "community": Command(
-            "davy.moderation.cli.community:app", "Set thresholds by community, send what is uncertain to review."
+            "davy.moderation.cli:app", "Set thresholds by community, send what is uncertain to review."
         ),
     },
     busy_routers=(
@@ -19,7 +19,7 @@ FEATURE = Feature(
         "davy.moderation.pages.communities:router",
     ),
     jobs=(
-        JobKind("deliver webhook", "davy.moderation.jobs.webhooks:deliver_webhook"),
-        JobKind("fit threshold", "davy.moderation.jobs.thresholds:fit_community_threshold"),
+        JobKind("deliver webhook", "davy.moderation.jobs:deliver_webhook"),
+        JobKind("fit threshold", "davy.moderation.jobs:fit_community_threshold"),
     ),
 )

@@ -21,7 +21,7 @@ import numpy as np
 from davy.core.errors import UserError
 from davy.core.scorer import Scores
 from davy.jobs import store as jobs
-from davy.moderation.review_queue import PostForReview, queue_posts
+from davy.moderation.communities import PostForReview, queue_posts
 from davy.moderation.store import communities, decisions
 from davy.moderation.store.communities import Community
 from davy.moderation.store.decisions import BUCKETS, Decision, ScoreCount

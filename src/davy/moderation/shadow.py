@@ -1,8 +1,8 @@
-"""A shadow: a second detector that scores what the first one answers. Nobody sees its answers; a report counts them.
+"""A shadow: a second detector that scores what the first one answers, and the report on where the two differ.
 
-It works after the answer has left, in a queue of its own, and passes over posts when it can't keep up, so that the
-answering detector never waits for it. Sums and single differences go to the store every few seconds; texts only where
-the operator keeps them.
+Nobody sees its answers. It works after the answer has left, in a queue of its own, and passes over posts when it can't
+keep up, so that the answering detector never waits for it. Sums and single differences go to the store every few
+seconds; texts only if the operator keeps them.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Sequence
+from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from typing import Any
 
@@ -18,6 +19,7 @@ from anyio import to_thread
 from davy.core.errors import UserError
 from davy.core.scheme import applicable_questions
 from davy.core.scorer import Scores
+from davy.measure.intervals import wilson
 from davy.moderation.store import shadows
 from davy.moderation.store.shadows import ShadowCount, ShadowDifference
 from davy.scoring.queue.detector import Detector, PostToScore
@@ -160,3 +162,74 @@ def _languages(posts: Sequence[PostToScore]) -> list[str]:
     detected = iter(detect_many([post.text for post in posts if not post.lang]))
     guesses = (lang if probability >= SURE else "und" for lang, probability in detected)
     return [post.lang or next(guesses) for post in posts]
+
+
+@dataclass(frozen=True, slots=True)
+class ShadowRow:
+    """One question in one language: how often the two decided differently, and how far apart they are on average."""
+
+    question: str
+    lang: str
+    n: int
+    both: int
+    only_model: int
+    only_shadow: int
+    other: int
+    share: float
+    low: float
+    high: float
+    distance: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class ShadowComparison:
+    """A detector that answered, the shadow beside it, and how they compare; models are `name@version`."""
+
+    model: str
+    shadow: str
+    rows: tuple[ShadowRow, ...]
+    differences: tuple[ShadowDifference, ...]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return it as plain values."""
+        found = [{**asdict(it), "at": it.at.isoformat()} for it in self.differences]
+        return {
+            "model": self.model,
+            "shadow": self.shadow,
+            "questions": [asdict(row) for row in self.rows],
+            "differences": found,
+        }
+
+
+def compare_shadows(store: Store, *, differences: int = 0) -> list[ShadowComparison]:
+    """Return what was counted, by pair of models, with the newest single differences of each."""
+    with store.read() as db:
+        pairs: dict[tuple[str, str], list[ShadowRow]] = {}
+        for count in shadows.totals(db):
+            pairs.setdefault((count.model, count.shadow), []).append(_row(count))
+        return [
+            ShadowComparison(
+                *pair,
+                tuple(rows),
+                tuple(shadows.list_differences(db, *pair, limit=differences)) if differences else (),
+            )
+            for pair, rows in pairs.items()
+        ]
+
+
+def _row(count: ShadowCount) -> ShadowRow:
+    low, high = wilson(count.differ, count.n)
+    yes_or_no = count.other == 0
+    return ShadowRow(
+        count.question,
+        count.lang,
+        count.n,
+        count.both,
+        count.only_model,
+        count.only_shadow,
+        count.other,
+        count.differ / count.n,
+        low,
+        high,
+        count.distance / count.n if yes_or_no and (count.distance or count.both or count.differ == 0) else None,
+    )

@@ -1,22 +1,53 @@
-"""Passwords: hashed with argon2id, checked slowly on purpose.
+"""Passwords: hashed with argon2id, checked slowly on purpose, and refused if guessers try them first.
 
-A hash or a check takes about a tenth of a second: keep both off the event loop
-and outside of write transactions. Checking against no hash takes as long, so
-that an answer's time does not tell whether a login exists. One takes 64 MB, so
-that only a few run at once, however many strangers knock.
+A hash or a check takes about a tenth of a second: keep both off the event loop and outside of write transactions.
+Checking against no hash takes as long, so that an answer's time does not tell whether a login exists. One takes 64 MB,
+so only a few run at once. The list of common passwords (30,000 from leaks, as zxcvbn counts them, MIT) ships as short
+hashes, since some of its words hurt; `scripts/list_passwords.py` makes it.
 """
 
 from __future__ import annotations
 
+import hashlib
+import re
 import threading
+import unicodedata
 from functools import cache
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from davy.core.errors import UserError
-from davy.people.common_passwords import is_common
 
 if TYPE_CHECKING:
     from argon2 import PasswordHasher
+
+COMMON_PASSWORDS = Path(__file__).with_name("common_passwords.bin")
+HASH_BYTES = 4
+_LETTERS = str.maketrans("013457@$!", "oleastasi")
+_AROUND = re.compile(r"^[\W\d_]+|[\W\d_]+$")
+
+
+def is_common(password: str) -> bool:
+    """Whether guessers try this, or something that differs by digits and marks around it, among the first."""
+    return any(short_hash(form) in _hashes() for form in spellings(password))
+
+
+def spellings(password: str) -> set[str]:
+    """Return the spellings under which a password is looked up; `P4ssword!!` is `password`."""
+    plain = unicodedata.normalize("NFKC", password).casefold()
+    letters = plain.translate(_LETTERS)
+    return {plain, letters, *(core for core in (_AROUND.sub("", plain), _AROUND.sub("", letters)) if len(core) > 4)}
+
+
+def short_hash(form: str) -> bytes:
+    """Return the start of a hash: enough to recognise 30,000 words, too little to be one of another word by chance."""
+    return hashlib.blake2b(form.encode("utf-8", "surrogatepass"), digest_size=HASH_BYTES).digest()
+
+
+@cache
+def _hashes() -> frozenset[bytes]:
+    data = COMMON_PASSWORDS.read_bytes()
+    return frozenset(data[at : at + HASH_BYTES] for at in range(0, len(data), HASH_BYTES))
 
 
 class WeakPassword(UserError):

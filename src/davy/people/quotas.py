@@ -10,9 +10,8 @@ import threading
 from collections.abc import Callable, Sequence
 from datetime import UTC, datetime, timedelta
 
-from davy.people.store import key_usage
-from davy.people.store.key_usage import KeyUsage
-from davy.people.store.keys import ApiKey
+from davy.people.store import keys
+from davy.people.store.keys import ApiKey, KeyUsage
 from davy.store import Store
 from davy.web.limits import Rate
 from davy.web.process_counters import SharedFile
@@ -74,7 +73,7 @@ class Quotas:
             return
         try:
             with self._store.write() as store:
-                key_usage.add(store, used)
+                keys.add_usage(store, used)
         except BaseException:
             self._put_back(used)
             raise
@@ -95,7 +94,7 @@ class Quotas:
         if (key.id, day) in self._known:
             return
         with self._store.read() as store:
-            before = key_usage.of_day(store, key.id, day)
+            before = keys.usage_of_day(store, key.id, day)
         with self._shared.transaction() as db:
             db.execute("INSERT OR IGNORE INTO used VALUES (?, ?, ?, 0, 0)", (key.id, day, before.posts))
         self._known = {known for known in self._known if known[1] == day} | {(key.id, day)}

@@ -16,7 +16,7 @@ import polars as pl
 from davy.core.errors import UserError
 from davy.core.reporter import SILENT, Reporter
 from davy.detectors.load import open_folder
-from davy.rounds.choice import CandidateResult
+from davy.rounds.candidates import CandidateResult
 from davy.rounds.close import CandidateTask, measure_posts
 from davy.training.train import make_config, train
 

@@ -22,8 +22,7 @@ from davy.core.scheme import Question, Scheme
 from davy.engines.child_process import end_with_parent
 from davy.files.atomic import make_folder, write_json
 from davy.files.run_folder import RunFolder, open_run_folder
-from davy.rounds.candidates import Candidate
-from davy.rounds.choice import CHOOSE_BY, CandidateResult, YesNoCounts, choose
+from davy.rounds.candidates import CHOOSE_BY, Candidate, CandidateResult, YesNoCounts, choose, weighted_accuracy
 
 if TYPE_CHECKING:
     import polars as pl
@@ -271,8 +270,6 @@ def _remove_losers(outcome: CloseOutcome) -> None:
 
 
 def _line(result: CandidateResult, plan: ClosePlan) -> str:
-    from davy.rounds.choice import weighted_accuracy
-
     if result.error:
         return f"{result.candidate.name}: failed ({result.error}); the others go on."
     score = weighted_accuracy(result.measured.get(plan.choose_by, {}), plan.this)

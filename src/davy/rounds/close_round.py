@@ -28,15 +28,12 @@ from davy.detectors.load import load, open_folder
 from davy.detectors.registered import load_with_thresholds, register_detector
 from davy.files.atomic import make_folder
 from davy.rounds.candidate_training import on_fastest_device, train_candidate
-from davy.rounds.candidates import BASE, EMOJI, TIMES, make_grid
-from davy.rounds.choice import measured_record
+from davy.rounds.candidates import BASE, EMOJI, TIMES, make_grid, measured_record
 from davy.rounds.close import RECORD, CloseOutcome, ClosePlan, close_round, measure_posts, read_outcome
-from davy.rounds.frame import empty_frame, entries_frame
-from davy.rounds.quality import without_dropped
-from davy.rounds.recorded import label_parts
+from davy.rounds.frame import empty_frame, entries_frame, label_parts, places, split_entries
 from davy.rounds.round import Round
+from davy.rounds.round_figures import without_dropped
 from davy.rounds.round_report import RoundStory, tell_story
-from davy.rounds.round_split import places, split_entries
 from davy.rounds.store import entries, rounds
 from davy.store import Connection, Store
 from davy.testing import metrics, suites

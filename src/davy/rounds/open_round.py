@@ -1,4 +1,4 @@
-"""Open a round in a project: its phase, its targets, its rules, in one transaction.
+"""Open a round in a project, its phase, targets and rules in one transaction, and give it texts to start from.
 
 A project and targets by name in, an open round out. Targets are pinned to their version: a detector that is renewed
 while a round runs does not change what people write against.
@@ -7,21 +7,31 @@ while a round runs does not change what people write against.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 from davy.annotation.project import phase_gates
 from davy.annotation.project.project import Project
 from davy.annotation.project.project_scheme import scheme_of
-from davy.annotation.project.store import phases
+from davy.annotation.project.store import phases, posts
 from davy.core import UserError
+from davy.core.answers import GOLD, parse_cell
 from davy.detectors import store as detectors
 from davy.detectors.load import load
 from davy.detectors.registered import register_detector
 from davy.detectors.store import RegisteredDetector
 from davy.rounds.round import EntryRules, Round
-from davy.rounds.store import rounds
+from davy.rounds.store import round_seeds, rounds
 from davy.store import Connection, Store
 
+if TYPE_CHECKING:
+    import polars as pl
+
+    from davy.core import Question
+    from davy.rounds.round import TargetPrediction
+
 KIND = "round"
+
+SEED_KINDS: tuple[str, ...] = ("seed", "news")
 
 
 def open_round(
@@ -108,3 +118,31 @@ def _register(store: Store, known: Sequence[RegisteredDetector], wanted: str, *,
     if same[0].state == "retired":
         raise UserError(f"{same[0].full_name} is retired. Use it again first: davy model activate {same[0].full_name}")
     return same[0]
+
+
+def wrong_rows(frame: pl.DataFrame, predictions: Sequence[Sequence[TargetPrediction]], question: Question) -> list[int]:
+    """Return the rows that the first target gets wrong; without a gold column, a sentence counts as harmless."""
+    column = f"{question.name}{GOLD}"
+    cells = frame[column].to_list() if column in frame.columns else [None] * len(frame)
+    harmless = question.no or question.label_names[0]
+    right = [(parse_cell(cell, question) or (harmless,))[0] for cell in cells]
+    return [
+        row for row, (label, answers) in enumerate(zip(right, predictions, strict=True)) if answers[0].label != label
+    ]
+
+
+def add_seeds(
+    db: Connection,
+    round_: Round,
+    support: str,
+    frame: pl.DataFrame,
+    predictions: Sequence[Sequence[TargetPrediction]],
+    *,
+    by: str,
+) -> int:
+    """Add the posts of a frame to a project and offer them in a round; return how many are new in it."""
+    if not len(frame):
+        return 0
+    posts.ensure(db, frame, project=round_.project, by=by)
+    ids = [str(post) for post in frame["id"]]
+    return round_seeds.add(db, round_, support, list(zip(ids, predictions, strict=True)), by=by)

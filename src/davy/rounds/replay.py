@@ -26,14 +26,20 @@ from davy.detectors.load import open_folder
 from davy.files.atomic import check_folder, make_folder, write_json
 from davy.report import Column, Page, Provenance, Table
 from davy.rounds.candidate_training import on_fastest_device, train_candidate
-from davy.rounds.candidates import BASE, EMOJI, TIMES, make_grid
-from davy.rounds.choice import Measured, choice_table, measured_record, target_table
+from davy.rounds.candidates import BASE, EMOJI, TIMES, Measured, choice_table, make_grid, measured_record, target_table
 from davy.rounds.close import CloseOutcome, ClosePlan, close_round, measure_posts
-from davy.rounds.composition import compose_rounds, composition_table
-from davy.rounds.error_rate import PUBLISHED, RoundErrorRate, error_rate_plot, error_rate_table, error_rates
-from davy.rounds.quality import quality_rows, quality_table
-from davy.rounds.recorded import label_parts, read_base, read_entries
-from davy.rounds.round_split import places, split_entries, straddling_pairs
+from davy.rounds.frame import label_parts, places, read_base, read_entries, split_entries, straddling_pairs
+from davy.rounds.round_figures import (
+    PUBLISHED,
+    RoundErrorRate,
+    compose_rounds,
+    composition_table,
+    error_rate_plot,
+    error_rate_table,
+    error_rates,
+    quality_rows,
+    quality_table,
+)
 from davy.testing.hatemoji import load_published
 from davy.training.train import parse_changes
 

@@ -12,10 +12,18 @@ from typing import TYPE_CHECKING, Any
 from davy.core.scheme import Question
 from davy.measure.intervals import Bootstrap
 from davy.report import Column, Table
-from davy.rounds.choice import Measured, read_measured, target_table
-from davy.rounds.composition import compose_rounds, composition_table, frequent_table, seconds_table
-from davy.rounds.error_rate import RoundErrorRate, error_rate_table, error_rates
-from davy.rounds.quality import quality_rows, quality_table
+from davy.rounds.candidates import Measured, read_measured, target_table
+from davy.rounds.round_figures import (
+    RoundErrorRate,
+    compose_rounds,
+    composition_table,
+    error_rate_table,
+    error_rates,
+    frequent_table,
+    quality_rows,
+    quality_table,
+    seconds_table,
+)
 
 if TYPE_CHECKING:
     import polars as pl

@@ -12,9 +12,8 @@ from sqlalchemy import Column, Connection, func, select
 
 from davy.core.errors import UserError
 from davy.store import events
-from davy.store.columns import TimeColumn, new_id, now
+from davy.store.columns import TimeColumn, new_id, now, table_index
 from davy.store.rows import Rows
-from davy.store.table_base import table_index
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,9 +16,8 @@ from sqlalchemy import Column, Connection, Select, delete, func, select
 from davy.core import Scheme, UserError
 from davy.schemes.store import schemes
 from davy.store import events
-from davy.store.columns import TimeColumn, new_id, now
+from davy.store.columns import TimeColumn, new_id, now, table_index
 from davy.store.rows import Rows
-from davy.store.table_base import table_index
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection

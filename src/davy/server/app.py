@@ -42,13 +42,11 @@ from davy.store import open_store
 from davy.text.lexicons.read import KINDS
 from davy.version import __version__
 from davy.web import error_pages, render
-from davy.web.compression import Compression
 from davy.web.context import Context
-from davy.web.headers import BodyLimit, HostCheck, SecurityHeaders
 from davy.web.limits import Limiter
 from davy.web.metrics import Metrics
+from davy.web.middleware import BodyLimit, Compression, HostCheck, RequestLog, SecurityHeaders
 from davy.web.process_counters import SharedFile
-from davy.web.request_log import RequestLog
 from davy.web.settings import ServerSettings
 
 logger = logging.getLogger("davy.serve")

@@ -25,8 +25,7 @@ from pkgutil import resolve_name
 from davy.files.cores import usable_cores
 from davy.jobs.job_files import files_folder
 from davy.jobs.kinds import check_kinds, job_functions, job_kinds
-from davy.jobs.watcher import JobWatcher
-from davy.jobs.worker import JobWorker
+from davy.jobs.worker import JobWatcher, JobWorker
 from davy.store import default_url, open_store
 from davy.text.mask import MaskFilter
 

@@ -1,8 +1,8 @@
-"""What every table is made of: column types that mean the same on SQLite and PostgreSQL, ids, and the time.
+"""What every table is made of: column types that mean the same on SQLite and PostgreSQL, indexes, ids, and the time.
 
-Text is checked before it is stored, because PostgreSQL can't hold a NUL and
-neither database can hold half of a surrogate pair: what one takes, both take.
-Ids are made here and not by the database, so that rows can move between the two.
+Text is checked before it is stored, because PostgreSQL can't hold a NUL and neither database can hold half of a
+surrogate pair: what one takes, both take. Ids are made here and not by the database, so that rows can move between the
+two. `metadata` is the one set of tables; `davy.schema` names the modules that fill it.
 """
 
 from __future__ import annotations
@@ -17,12 +17,24 @@ from contextvars import ContextVar
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from sqlalchemy import DateTime, Dialect, Text, TypeDecorator
+from sqlalchemy import BigInteger, DateTime, Dialect, Index, Integer, MetaData, Text, TypeDecorator, text
 
 from davy.core.errors import UserError
 
 _ALPHABET = "0123456789abcdefghjkmnpqrstvwxyz"
 _SET_BACK: ContextVar[timedelta | None] = ContextVar("set_back", default=None)
+
+metadata = MetaData(
+    naming_convention={
+        "pk": "pk_%(table_name)s",
+        "fk": "fk_%(table_name)s_%(column_0_name)s",
+        "ix": "ix_%(table_name)s_%(column_0_N_name)s",
+        "uq": "uq_%(table_name)s_%(column_0_N_name)s",
+        "ck": "ck_%(table_name)s_%(constraint_name)s",
+    }
+)
+
+Serial = BigInteger().with_variant(Integer, "sqlite")
 
 
 def now() -> datetime:
@@ -114,3 +126,9 @@ class JsonColumn(TypeDecorator[Any]):
 
     def process_result_value(self, value: str | None, dialect: Dialect) -> Any:  # noqa: ARG002
         return None if value is None else json.loads(value)
+
+
+def table_index(name: str, *columns: str, where: str | None = None, unique: bool = False) -> Index:
+    """Return an index, partial where `where` says so, written alike for both databases."""
+    condition = None if where is None else text(where)
+    return Index(name, *columns, unique=unique, sqlite_where=condition, postgresql_where=condition)

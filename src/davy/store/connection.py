@@ -7,6 +7,8 @@ Nothing is created or changed unless the caller asks with `create` or
 from __future__ import annotations
 
 import os
+import sqlite3
+from contextlib import closing
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -14,6 +16,7 @@ from sqlalchemy import Connection
 from sqlalchemy.engine import URL
 
 from davy.core.errors import UserError
+from davy.files.atomic import atomic_path
 from davy.store import schema_versions
 from davy.store.store import Store, make_engine
 from davy.store.url import default_url, masked_url, parse_url, sqlite_path
@@ -127,7 +130,6 @@ def _sqlite_file(url: URL, *, create: bool) -> bool:
 
 def _copy_aside(path: Path, version: str) -> Path:
     """Return the copy of a SQLite file that was put beside it."""
-    from davy.store.sqlite_copy import copy_file
 
     stamp = datetime.now(UTC).strftime("%Y%m%dT%H%M%S")
     target = path.with_name(f"{path.name}.{version}-{stamp}.bak")
@@ -138,3 +140,23 @@ def _copy_aside(path: Path, version: str) -> Path:
 def _remove(path: Path) -> None:
     for name in (path, path.with_name(path.name + "-wal"), path.with_name(path.name + "-shm")):
         name.unlink(missing_ok=True)
+
+
+def copy_file(source: Path, target: Path) -> None:
+    """Write a whole, checked copy of `source` to `target`, which appears only when it is complete."""
+    try:
+        with (
+            atomic_path(target, mode=0o600) as part,
+            closing(sqlite3.connect(source, timeout=30)) as old,
+            closing(sqlite3.connect(part)) as new,
+        ):
+            old.backup(new)
+            new.execute("PRAGMA journal_mode = DELETE")
+            if new.execute("PRAGMA quick_check").fetchone() != ("ok",):
+                raise UserError(f"{source} is damaged, so it was not copied. Restore a backup: davy database restore")
+    except sqlite3.DatabaseError as error:
+        raise UserError(f"{source} could not be copied to {target}: {error}. Nothing was changed.") from None
+    except OSError as error:
+        raise UserError(
+            f"{target} can't be written: {error.strerror}. Free some space or name another place."
+        ) from None

@@ -1,8 +1,7 @@
 """The record of who did what, when, and about what. Events are only ever added.
 
-`by` is a user's id, or `shell` for the command line, or `system`. `about` is a
-noun and its id, such as `user 01k…`. Every change of state writes its event in
-its own transaction, so that neither is there without the other.
+`by` is a user's id, or `shell` for the command line, or `system`. `about` is a noun and its id, such as `user 01k…`.
+Every change of state writes its event in its own transaction, so that neither is there without the other.
 """
 
 from __future__ import annotations
@@ -12,11 +11,31 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import Connection, bindparam, insert, select
+from sqlalchemy import (
+    Column,
+    Connection,
+    Table,
+    bindparam,
+    insert,
+    select,
+)
 
-from davy.store.columns import now
+from davy.store.columns import JsonColumn, Serial, TextColumn, TimeColumn, metadata, now, table_index
 from davy.store.statements import PreparedStatement
-from davy.store.tables import events
+
+events = Table(
+    "events",
+    metadata,
+    Column("id", Serial, primary_key=True, autoincrement=True),
+    Column("at", TimeColumn, nullable=False),
+    Column("by", TextColumn, nullable=False),
+    Column("what", TextColumn, nullable=False),
+    Column("about", TextColumn, nullable=False),
+    Column("details", JsonColumn),
+    table_index("ix_events_about", "about", "id"),
+    table_index("ix_events_by", "by", "id"),
+    sqlite_autoincrement=True,
+)
 
 SHELL = "shell"
 SYSTEM = "system"

@@ -32,8 +32,7 @@ from sqlalchemy import (
 from sqlalchemy import update as update_table
 from sqlalchemy.schema import SchemaItem
 
-from davy.store.columns import JsonColumn, TextColumn, TimeColumn
-from davy.store.table_base import metadata
+from davy.store.columns import JsonColumn, TextColumn, TimeColumn, metadata
 
 T = TypeVar("T")
 Change = Callable[[Any], Any]

@@ -194,7 +194,7 @@ def board(
 
         davy challenge board edos --phase test --task A --csv > board.csv
     """
-    from davy.challenges.board_table import board_csv, board_rows
+    from davy.challenges.boards import board_csv, board_rows
     from davy.challenges.run_challenge import rank_board
 
     with open_store(database) as store:

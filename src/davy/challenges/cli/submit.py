@@ -1,4 +1,7 @@
-"""`davy challenge submit`: send predictions, to a server with an API key or into a local database."""
+"""`davy challenge submit` and `davy challenge baseline`: send predictions, a team's or a baseline's.
+
+A team's go to a server with an API key or into a local database, a baseline's onto the boards as marked rows.
+"""
 
 from __future__ import annotations
 
@@ -7,6 +10,7 @@ import os
 import secrets
 import urllib.error
 import urllib.request
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any
 from urllib.parse import quote, urlsplit
@@ -17,6 +21,7 @@ from davy.challenges.cli.challenge import Name, Phase, TaskName, choose_board, s
 from davy.core.errors import UserError
 from davy.shell import console
 from davy.shell.options import Database, Json
+from davy.store import events, open_store
 
 
 def submit(
@@ -59,9 +64,8 @@ def _keep(
     database: str | None, name: str, file: Path, task: str | None, phase: str | None, team: str | None, note: str | None
 ) -> dict[str, Any]:
     """Put the predictions into a local database and score them."""
-    from davy.challenges.run_challenge import SubmissionRequest, take_submission
+    from davy.challenges.run_challenge import SubmissionRequest, name_key, take_submission
     from davy.challenges.store import challenges, submissions, teams
-    from davy.challenges.team_names import name_key
     from davy.store import open_store
 
     if team is None:
@@ -119,3 +123,33 @@ def _message(error: urllib.error.HTTPError) -> str:
         return str(json_.load(error)["error"])
     except (ValueError, KeyError, TypeError):
         return f"The server answered {error.code}."
+
+
+def baseline(
+    name: Name,
+    source: Annotated[Path, typer.Argument(metavar="FILE|DIR", help="Predictions, or a folder of such files.")],
+    task: TaskName = None,
+    title: Annotated[str | None, typer.Option("--title", help="What its row is called; without it, the file.")] = None,
+    human: Annotated[bool, typer.Option("--human", help="It is human performance, not a baseline.")] = False,
+    database: Database = None,
+) -> None:
+    """Put baselines on every board whose posts they cover. They take no rank, and count for no limit.
+
+    Examples:
+
+        davy reproduce edos --data edos/ --predictions baselines/
+
+        davy challenge baseline edos baselines/
+
+        davy challenge baseline edos annotators.csv --task A --human --title "one annotator"
+    """
+    from davy.challenges.challenge_baselines import add_baselines, baseline_files
+
+    files = baseline_files(source)
+    if title is not None and len(files) > 1:
+        raise UserError(f"{source} has {len(files)} files, so one --title does not fit. Name one file.")
+    files = [replace(each, name=title or each.name, kind="human" if human else each.kind) for each in files]
+    with open_store(database) as store:
+        sent = add_baselines(store, name, files, by=events.SHELL, task=task)
+    score_now(database)
+    console.note(f"Put {len(files)} on {len(sent)} boards of {name!r}.")

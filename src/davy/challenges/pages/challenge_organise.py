@@ -1,4 +1,7 @@
-"""Running a challenge: dates, boards, embargo and freeze; teams, how often they asked, and what looks suspicious."""
+"""Running a challenge: dates, boards, embargo and freeze; teams, how often they asked; what all the best systems miss.
+
+For organisers, since most figures here are counted over hidden labels.
+"""
 
 from __future__ import annotations
 
@@ -11,19 +14,22 @@ from typing import Annotated, Any
 
 from anyio import to_thread
 from fastapi import APIRouter, Depends
+from markupsafe import Markup
 from starlette.datastructures import FormData
 from starlette.requests import Request
 from starlette.responses import Response
 
 from davy.annotation.project.pages.upload_form import UploadForm, sent_file
 from davy.challenges import run_challenge as action
+from davy.challenges.boards import ladder
 from davy.challenges.challenge import BOARDS, COUNTS, VISIBILITIES, Submission
+from davy.challenges.challenge_analysis import analyse_board
 from davy.challenges.challenge_baselines import BaselineFile, add_baselines
 from davy.challenges.challenge_file import parse_moment
-from davy.challenges.ladder import ladder
 from davy.challenges.pages.challenge import windows
 from davy.challenges.pages.challenge_access import ChallengePlace, challenge_page, in_challenge
 from davy.challenges.store import challenges, submissions, teams
+from davy.evaluation.pictures import confusion_svg
 from davy.jobs import store as jobs
 from davy.people.pages.visitor import Form, field
 from davy.people.store import users
@@ -37,6 +43,8 @@ from davy.web.refused_by import refused_by
 router = APIRouter(include_in_schema=False)
 
 Runs = Annotated[ChallengePlace, Depends(in_challenge("organise"))]
+
+PAIRS = 10
 
 
 @router.get("/challenges/{challenge_id}/organise")
@@ -203,3 +211,32 @@ def asked_often(sent: Sequence[Submission]) -> dict[str, list[dict[str, Any]]]:
         row = {"phase": phase, "task": task, "times": len(values), "best": max(values), "ladder": ladder(values)[-1]}
         found.setdefault(team, []).append(row)
     return found
+
+
+@router.get("/challenges/{challenge_id}/analysis")
+def analysis(request: Request, place: Runs, phase: str = "", task: str = "", format: str = "") -> Response:
+    """Return the analysis of a board's ten best systems, or as CSV how many got each post right."""
+    challenge = place.challenge
+    chosen = action.find_phase(challenge, phase) if phase else challenge.phases[-1]
+    asked = action.find_task(challenge, task) if task else challenge.tasks[0]
+    with context_of(request).store.read() as db:
+        found = analyse_board(db, challenge, chosen, asked)
+    if format == "csv" and found is not None:
+        lines = [f'"{key}",{n},{len(found.systems)}' for key, n in zip(found.ids, found.right_counts, strict=True)]
+        name = f"{challenge.id}-{chosen.name}-{asked.name}-errors.csv"
+        headers = {"Content-Disposition": f'attachment; filename="{name}"'}
+        return Response("\n".join(["id,right,systems", *lines, ""]), media_type="text/csv", headers=headers)
+    picture = ""
+    if found is not None:
+        title = render.translator_of(request)("analysis.confusion")
+        picture = Markup(confusion_svg(found.labels, found.confusion_shares, title=title))  # noqa: S704 — it escapes
+    return challenge_page(
+        request,
+        place,
+        "challenge_analysis.html",
+        phase=chosen,
+        task=asked,
+        found=found,
+        picture=picture,
+        pairs=found.pairs[:PAIRS] if found else (),
+    )

@@ -17,13 +17,13 @@ from starlette.responses import Response
 
 from davy.annotation.project.pages.upload_form import UploadForm, sent_file
 from davy.challenges import run_challenge as action
+from davy.challenges.boards import SURVEY, is_answered
 from davy.challenges.challenge import Submission, Team
 from davy.challenges.pages.challenge import windows
 from davy.challenges.pages.challenge_access import ChallengePlace, challenge_page, in_challenge
-from davy.challenges.ranked_submissions import SURVEY, is_answered
+from davy.challenges.run_challenge import name_key
 from davy.challenges.store import submissions, teams
 from davy.challenges.submission_file import SubmissionRefused
-from davy.challenges.team_names import name_key
 from davy.core.errors import UserError
 from davy.jobs import store as jobs
 from davy.people.pages.visitor import Form, check_rate, client_address, field

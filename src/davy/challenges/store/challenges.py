@@ -29,9 +29,8 @@ from sqlalchemy.engine import Row
 from davy.challenges.challenge import Challenge, ChallengeEntry, ChallengePhase, ChallengeTask
 from davy.core.errors import UserError, nearest
 from davy.store import events
-from davy.store.columns import JsonColumn, TextColumn, TimeColumn, new_id, now
+from davy.store.columns import JsonColumn, TextColumn, TimeColumn, metadata, new_id, now, table_index
 from davy.store.rows import Rows
-from davy.store.table_base import metadata, table_index
 
 _ID = re.compile(r"[a-z0-9][a-z0-9-]{0,59}")
 CHUNK = 2_000

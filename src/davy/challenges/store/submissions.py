@@ -20,9 +20,8 @@ from davy.challenges.store.challenges import challenge_phases
 from davy.core.errors import UserError
 from davy.jobs.store import jobs
 from davy.store import events
-from davy.store.columns import JsonColumn, TextColumn, TimeColumn, new_id, now
+from davy.store.columns import JsonColumn, TextColumn, TimeColumn, new_id, now, table_index
 from davy.store.rows import Rows
-from davy.store.table_base import table_index
 
 
 @dataclass(frozen=True, slots=True)

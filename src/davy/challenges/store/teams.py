@@ -18,9 +18,8 @@ from davy.core.errors import UserError
 from davy.people.store import users
 from davy.people.store.tables import users as users_table
 from davy.store import events
-from davy.store.columns import TextColumn, TimeColumn, new_id, now
+from davy.store.columns import TextColumn, TimeColumn, new_id, now, table_index
 from davy.store.rows import Rows
-from davy.store.table_base import table_index
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,7 +18,7 @@ from davy.memes.building import keep_meme, start_layout
 from davy.memes.meme_layout import MemeLayout
 from davy.memes.meme_tasks import MemeTask
 from davy.memes.pages.meme_editor import editor_of, layout_in, sent_layout
-from davy.memes.pages.meme_work import begin_task, go_on, open_task, seconds_in, skipped
+from davy.memes.pages.memes import begin_task, go_on, open_task, seconds_in, skipped
 from davy.people.pages.visitor import Form
 from davy.web.context import context_of
 from davy.web.refused_by import refusal

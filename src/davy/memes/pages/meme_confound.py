@@ -22,10 +22,10 @@ from davy.memes import meme_families, meme_tasks
 from davy.memes.building import usable_pictures
 from davy.memes.meme_layout import MemeLayout, caption, stack, with_pictures
 from davy.memes.meme_tasks import MemeTask
-from davy.memes.pages.library_picker import picker_of
+from davy.memes.pages.library import picker_of
 from davy.memes.pages.meme_build import keep
 from davy.memes.pages.meme_editor import editor_of, layout_in, sent_layout
-from davy.memes.pages.meme_work import begin_task, go_on, open_task, seconds_in, skipped, task_path
+from davy.memes.pages.memes import begin_task, go_on, open_task, seconds_in, skipped, task_path
 from davy.people.pages.visitor import Form, field
 from davy.web import render
 from davy.web.context import context_of

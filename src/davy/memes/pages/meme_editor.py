@@ -1,32 +1,42 @@
-"""The meme editor as a part of other pages: its values, what it sends back, and the drawing of what people see.
+"""The meme editor as a part of other pages: its values, what it sends back, and the drawings that people see.
 
 `editor_of` fills `parts/meme_editor.html`; the page's own handler reads the form with `layout_in` and keeps the meme
-with `davy.memes.building.keep_meme`. What the browser shows is the renderer's own SVG.
+with `davy.memes.building.keep_meme`. What the browser shows is the renderer's own SVG, also as a file to export.
 """
 
 from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Annotated, Any
 
+from fastapi import APIRouter, Depends, HTTPException
 from starlette.datastructures import FormData
 from starlette.requests import Request
+from starlette.responses import PlainTextResponse, Response
 
 from davy.annotation.labelling.pages.sheets import display_choice_of
-from davy.annotation.project.pages.project_access import ProjectAccess
-from davy.annotation.project.store import images
+from davy.annotation.project.pages.project_access import Labels, ProjectAccess, in_project
+from davy.annotation.project.store import images, posts
 from davy.core.errors import UserError
-from davy.memes.building import require_same, usable_pictures
+from davy.memes.building import picture_folder, require_same, usable_pictures
 from davy.memes.meme_layout import ALIGNS, FONTS, PLACES, SIZES, MemeLayout, caption
-from davy.memes.meme_render import draw_svg
+from davy.memes.meme_render import draw_svg, render_svg
 from davy.memes.store import image_library
+from davy.people.pages.visitor import Form
+from davy.web import render
 from davy.web.context import context_of
 from davy.web.errors import LocalizedError
 
 KEEPS: dict[str, tuple[str, ...]] = {"all": (), "image": ("text",), "text": ("image",)}
 """What may be changed → what has to stay."""
 MOST_LAYOUT = 200_000
+
+router = APIRouter(include_in_schema=False)
+
+Exports = Annotated[ProjectAccess, Depends(in_project("export"))]
+
+SVG = "image/svg+xml"
 
 
 def editor_of(
@@ -139,3 +149,29 @@ def _picture_values(request: Request, place: ProjectAccess, keys: Sequence[str])
         for key in keys
         if key in known
     ]
+
+
+@router.post("/projects/{project_id}/memes/draw")
+def draw(request: Request, place: Labels, form: Form) -> Response:
+    """Return a layout as SVG; what is wrong with it as one line of text."""
+    try:
+        svg = draw_for_browser(request, place, read_layout(str(form.get("layout") or "")))
+    except UserError as error:
+        return PlainTextResponse(render.error_text(request, error), error.status)
+    return Response(svg, media_type=SVG)
+
+
+@router.get("/projects/{project_id}/memes/{post}/meme.svg")
+def meme_svg(request: Request, place: Exports, post: str) -> Response:
+    """Return a built meme as an SVG file: its pictures inside, its text as text."""
+    store, project = context_of(request).store, place.project.id
+    with store.read() as db:
+        meme = posts.get(db, posts.find_key(db, project, post))
+        layout = meme.meta.get("layout")
+        # A locked meme has no picture here, and neither has a post that is no meme.
+        if layout is None or images.find(db, project, meme.image or "") is None:
+            raise HTTPException(404)
+        drawn = MemeLayout.from_dict(layout)
+        usable_pictures(db, project, [placed.image for placed in drawn.images])
+    svg = render_svg(drawn, picture_folder(store).read)
+    return Response(svg, media_type=SVG, headers={"Content-Disposition": 'attachment; filename="meme.svg"'})

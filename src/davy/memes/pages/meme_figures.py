@@ -18,9 +18,9 @@ from davy.annotation.project.settings import MIDDLES, AdjudicationRule
 from davy.annotation.project.store import projects
 from davy.core import Scheme
 from davy.core.errors import UserError
-from davy.memes import relabelling
+from davy.memes import rating_quality
 from davy.memes.meme_families import meme_phases
-from davy.memes.rating_agreement import PAPER_KAPPA, rating_agreement
+from davy.memes.rating_quality import PAPER_KAPPA, rating_agreement
 from davy.people.pages.visitor import Form, field
 from davy.web import charts, render
 from davy.web.context import context_of
@@ -49,8 +49,8 @@ def _page(request: Request, place: ProjectAccess, *, wrong: str = "", status: in
         place = ProjectAccess(projects.get(db, place.project.id), place.member, place.account)
         scheme, rating = scheme_of(db, place.project), meme_phases(db, place.project).rating
         measured = rating_agreement(db, place.project) if rating else []
-        human = relabelling.human_accuracy(db, place.project) if rating else None
-        fresh = relabelling.fresh_people(db, place.project) if place.may("manage") else []
+        human = rating_quality.human_accuracy(db, place.project) if rating else None
+        fresh = rating_quality.fresh_people(db, place.project) if place.may("manage") else []
     scale = next((it.name for it in scheme.questions if it.ordered), None)
     rules = project_settings.from_dict(place.project.settings).adjudication
     values = {
@@ -94,8 +94,8 @@ def batches(request: Request, place: Manages, form: Form) -> Response:
     """Draw batches of settled memes, to be labelled anew by people who never worked on any."""
     people = {str(it) for it in form.getlist("person")}
     with context_of(request).store.write() as db:
-        fresh = [it for it in relabelling.fresh_people(db, place.project) if it.user in people]
-        phase = relabelling.draw_batches(
+        fresh = [it for it in rating_quality.fresh_people(db, place.project) if it.user in people]
+        phase = rating_quality.draw_batches(
             db,
             place.project,
             fresh,

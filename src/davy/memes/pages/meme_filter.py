@@ -21,8 +21,8 @@ from davy.core.errors import UserError
 from davy.core.meme import PASSED, VIOLATIONS, FilterAnswers
 from davy.memes import meme_tasks
 from davy.memes.meme_tasks import MemeTask
-from davy.memes.pages.library_picker import picker_of
-from davy.memes.pages.meme_work import begin_task, go_on, open_task, seconds_in, skipped
+from davy.memes.pages.library import picker_of
+from davy.memes.pages.memes import begin_task, go_on, open_task, seconds_in, skipped
 from davy.memes.store import meme_steps
 from davy.people.pages.visitor import Form, field
 from davy.text.mask import mask, mask_segments

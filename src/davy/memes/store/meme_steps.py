@@ -23,9 +23,8 @@ from davy.annotation.project.store.tables import posts as post_table
 from davy.annotation.settling.store.verdicts import is_newest
 from davy.core.meme import SIDES
 from davy.store import events
-from davy.store.columns import new_id, now
+from davy.store.columns import new_id, now, table_index
 from davy.store.rows import Rows
-from davy.store.table_base import table_index
 
 MOST_AT_ONCE = 1_000
 

@@ -18,14 +18,14 @@ from starlette.responses import Response
 
 from davy.core.scheme import Question
 from davy.moderation.attribute_map import AttributeSource, attribute_scores
-from davy.moderation.comment_models import (
+from davy.moderation.perspective_format import (
     AnalyzeCommentRequest,
     AttributeParameters,
     CommentContext,
     SuggestCommentScoreRequest,
     TextEntry,
+    discovery_document,
 )
-from davy.moderation.discovery import discovery_document
 from davy.moderation.store import suggestions
 from davy.moderation.store.suggestions import Suggestion
 from davy.people.pages.visitor import check_rate, key_only
@@ -38,7 +38,7 @@ from davy.text.lexicons.read import load as load_lexicon
 from davy.text.match import matcher
 from davy.text.words import sentence_spans
 from davy.web.context import Context, context_of
-from davy.web.error_shapes import AnalyzeError
+from davy.web.error_pages import AnalyzeError
 
 router = APIRouter(strict_content_type=False)  # Perspective took a body without a Content-Type
 

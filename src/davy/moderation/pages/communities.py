@@ -18,10 +18,16 @@ from davy.annotation.exchange.spreadsheet_cells import escape_formula
 from davy.annotation.project.store import projects
 from davy.detectors import store as detectors
 from davy.jobs import store as jobs
-from davy.moderation.communities import COLUMNS, change_community, create_community, decision_row
+from davy.moderation.communities import (
+    COLUMNS,
+    PostForReview,
+    change_community,
+    create_community,
+    decision_row,
+    queue_posts,
+)
 from davy.moderation.drift import CurvePicture, curve_picture, flag_series, language_series
-from davy.moderation.jobs.thresholds import FIT_THRESHOLD
-from davy.moderation.review_queue import PostForReview, queue_posts
+from davy.moderation.jobs import FIT_THRESHOLD
 from davy.moderation.store import communities, decisions, suggestions
 from davy.people.pages.visitor import Form, allowed, field
 from davy.people.store import keys

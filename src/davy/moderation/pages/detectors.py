@@ -19,7 +19,7 @@ from davy.detectors.model_cards import model_cards
 from davy.detectors.registered import register_detector
 from davy.detectors.store import RegisteredDetector
 from davy.jobs.store import Job
-from davy.moderation.shadow_report import compare_shadows
+from davy.moderation.shadow import compare_shadows
 from davy.people.pages.visitor import Form, allowed, field
 from davy.people.permissions import may
 from davy.people.store import users

@@ -16,9 +16,8 @@ from sqlalchemy.dialects import postgresql, sqlite
 from davy.annotation.labelling.store.tables import verdicts
 from davy.annotation.settling.store.verdicts import is_newest
 from davy.moderation.store.communities import communities
-from davy.store.columns import new_id, now
+from davy.store.columns import new_id, now, table_index
 from davy.store.rows import Rows
-from davy.store.table_base import table_index
 
 BUCKETS = 20
 REVIEWS = 5_000

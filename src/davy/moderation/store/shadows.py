@@ -13,9 +13,8 @@ from datetime import datetime
 from sqlalchemy import Connection, delete, func, select
 from sqlalchemy.dialects import postgresql, sqlite
 
-from davy.store.columns import new_id, now
+from davy.store.columns import new_id, now, table_index
 from davy.store.rows import Rows
-from davy.store.table_base import table_index
 
 MOST_KEPT = 1_000
 _KEY = ("hour", "model", "shadow", "question", "lang")

@@ -11,9 +11,8 @@ from sqlalchemy import CheckConstraint, Connection
 
 from davy.core.errors import UserError
 from davy.store import events
-from davy.store.columns import new_id, now
+from davy.store.columns import new_id, now, table_index
 from davy.store.rows import Rows
-from davy.store.table_base import table_index
 
 STATES: tuple[str, ...] = ("open", "taken", "dismissed")
 

@@ -1,24 +1,64 @@
-"""Give your password once more, and go on to what you were about to do."""
+"""Actions that want the password again: whoever sits down at a signed-in browser must not make keys or admins.
+
+A sign-in counts for half an hour. After that such an action leads to `/confirm`, which asks for the password and marks
+the session with a signed cookie for another half hour.
+"""
 
 from __future__ import annotations
 
+from datetime import timedelta
 from typing import Annotated
 
 from fastapi import APIRouter, Depends
+from itsdangerous import BadSignature, URLSafeTimedSerializer
 from starlette.requests import Request
 from starlette.responses import Response
 
-from davy.people.pages import fresh_password
-from davy.people.pages.visitor import Anyone, Form, allowed, check_rate, field
+from davy.people.pages.visitor import Anyone, Form, Visitor, allowed, check_rate, field
 from davy.people.passwords import check_password
 from davy.people.store.users import User
 from davy.store import events
-from davy.web import render
+from davy.store.columns import now
+from davy.web import cookies, render
 from davy.web.context import context_of
+from davy.web.errors import PasswordRequired
+
+LASTS = timedelta(minutes=30)
 
 router = APIRouter(include_in_schema=False)
 
 Self = Annotated[User, Depends(allowed("change own account"))]
+
+
+def mark_fresh(request: Request, response: Response, who: Visitor) -> None:
+    """Mark the session as one whose owner has just given their password."""
+    cookies.write(request, response, "confirmed", _signer(request).dumps(who.session_id))
+
+
+def is_fresh(request: Request, who: Visitor) -> bool:
+    """Return whether the password was given within the last half hour, at sign-in or since."""
+    if who.since is not None and now() - who.since < LASTS:
+        return True
+    sealed = cookies.read(request, "confirmed")
+    if not sealed:
+        return False
+    try:
+        return bool(_signer(request).loads(sealed, max_age=int(LASTS.total_seconds())) == who.session_id)
+    except BadSignature:
+        return False
+
+
+def _require(request: Request, who: Anyone) -> None:
+    if not is_fresh(request, who):
+        raise PasswordRequired
+
+
+FreshPassword = Annotated[None, Depends(_require)]
+"""What a route has in its signature, after its permission, where it wants the password again."""
+
+
+def _signer(request: Request) -> URLSafeTimedSerializer:
+    return URLSafeTimedSerializer(context_of(request).settings.secret_key, salt="confirmed")
 
 
 @router.get("/confirm")
@@ -38,7 +78,7 @@ def confirm(request: Request, me: Self, who: Anyone, form: Form) -> Response:
         words = render.translator_of(request)
         return _page(request, me, next_path, wrong=words("error.wrong_password"), status=403)
     response = render.redirect(request, next_path, "confirmed")
-    fresh_password.confirm(request, response, who)
+    mark_fresh(request, response, who)
     return response
 
 

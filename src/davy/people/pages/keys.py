@@ -18,10 +18,10 @@ from starlette.responses import Response
 
 from davy.annotation.project.pages.project_access import Manages, ProjectAccess, project_page
 from davy.annotation.project.store import projects
-from davy.people.pages.fresh_password import FreshPassword
+from davy.people.pages.confirm import FreshPassword
 from davy.people.pages.visitor import Form, allowed, field, whole_number
 from davy.people.permissions import may
-from davy.people.store import key_usage, keys, users
+from davy.people.store import keys, users
 from davy.people.store.keys import ApiKey
 from davy.people.store.users import User
 from davy.store.columns import now
@@ -69,7 +69,7 @@ def _project_page(request: Request, place: ProjectAccess, **shown: Any) -> Respo
     with context_of(request).store.read() as db:
         found = keys.list_keys(db, project=place.project.id)
         owners = {user.id: user.name for user in users.list_users(db)}
-        used = {key.id: key_usage.of_day(db, key.id, day).posts for key in found}
+        used = {key.id: keys.usage_of_day(db, key.id, day).posts for key in found}
     values = _values(request, found, owners, keys.PROJECT_SCOPES, **shown)
     return project_page(request, place, "project_keys.html", used=used, project_titles={}, **values)
 

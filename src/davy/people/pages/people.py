@@ -11,7 +11,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from davy.people.pages import password_reset
-from davy.people.pages.fresh_password import FreshPassword
+from davy.people.pages.confirm import FreshPassword
 from davy.people.pages.visitor import Form, allowed, field
 from davy.people.store import invitations, personal_data, sessions, users
 from davy.people.store.users import User

@@ -11,7 +11,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from davy.annotation.project.pages.project_access import Manages, ProjectAccess, project_page
-from davy.people.pages.fresh_password import FreshPassword
+from davy.people.pages.confirm import FreshPassword
 from davy.people.pages.visitor import Form, allowed, field, whole_number
 from davy.people.retention import preview
 from davy.people.store import retention

@@ -1,21 +1,23 @@
 """Signing in and out.
 
-An unknown login, a wrong password and an account that is switched off get the
-same answer in about the same time. A session's token is always new, so that one
-planted before sign-in is worth nothing after it.
+An unknown login, a wrong password and an account that is switched off get the same answer in about the same time. A
+session's token is always new, so that one planted before sign-in is worth nothing after it. A stranger who guesses at
+an account uses up its tries. Its owner has tries of their own on a browser that signed in before (OWASP's device
+cookies), so that nobody can be kept out from elsewhere.
 """
 # ruff: noqa: ARG001 — a route's signature says what it needs, such as a permission or a checked form
 
 from __future__ import annotations
 
+import secrets
 from datetime import timedelta
 
 from fastapi import APIRouter
+from itsdangerous import BadSignature, URLSafeTimedSerializer
 from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 
 from davy.demo.demo import PEOPLE
-from davy.people.pages import known_device
 from davy.people.pages.visitor import Anyone, Form, check_rate, client_address, field, find_visitor
 from davy.people.passwords import check_password, needs_rehash, rehash_password
 from davy.people.store import sessions, users
@@ -26,6 +28,28 @@ from davy.web.context import context_of
 from davy.web.i18n import LANGUAGES
 
 router = APIRouter(include_in_schema=False)
+
+
+def remember_device(request: Request, response: Response, user_id: str) -> None:
+    """Mark this browser as one on which the person knows their password."""
+    cookies.write(request, response, "device", _signer(request).dumps([user_id, secrets.token_hex(8)]))
+
+
+def sign_in_rate_key(request: Request, user_id: str | None, login: str) -> tuple[str, str]:
+    """Return the rate limit of a try to sign in: this browser's own where it is known, else the account's."""
+    cookie = cookies.read(request, "device")
+    if cookie and user_id is not None:
+        try:
+            owner, device = _signer(request).loads(cookie, max_age=cookies.YEAR)
+        except (BadSignature, ValueError, TypeError):
+            owner = device = None
+        if owner == user_id:
+            return "sign-in device", str(device)
+    return "sign-in account", login
+
+
+def _signer(request: Request) -> URLSafeTimedSerializer:
+    return URLSafeTimedSerializer(context_of(request).settings.secret_key, salt="device")
 
 
 @router.get("/sign-in")
@@ -45,7 +69,7 @@ def sign_in(request: Request, who: Anyone, form: Form) -> Response:
     check_rate(request, "sign-in address", client_address(request))
     with context.store.read() as db:
         account = users.by_login(db, login)
-    kind, name = known_device.bucket(request, account.id if account else None, users.fold_login(login)[:254])
+    kind, name = sign_in_rate_key(request, account.id if account else None, users.fold_login(login)[:254])
     check_rate(request, kind, name)
     right = check_password(password, account.password_hash if account else None)
     if not right or account is None or account.disabled:
@@ -90,7 +114,7 @@ def start_session(request: Request, account: User, response: Response) -> Respon
     context.metrics.count("sign_ins")
     cookies.write(request, response, "session", token, lasts=int(hours.total_seconds()))
     cookies.clear(request, response, "visitor")
-    known_device.remember(request, response, account.id)
+    remember_device(request, response, account.id)
     return response
 
 

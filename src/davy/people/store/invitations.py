@@ -18,9 +18,8 @@ from davy.annotation.project.store import members, projects
 from davy.core.errors import UserError
 from davy.people.store import users
 from davy.store import events
-from davy.store.columns import TextColumn, new_id, new_token, now, token_hash
+from davy.store.columns import TextColumn, new_id, new_token, now, table_index, token_hash
 from davy.store.rows import Rows
-from davy.store.table_base import table_index
 
 LASTS = timedelta(days=7)
 

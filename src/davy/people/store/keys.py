@@ -1,28 +1,27 @@
-"""API keys: how programs sign in. A key has an owner, scopes and perhaps an end; the store keeps its hash.
+"""API keys: how programs sign in, and what each used by day. The store keeps a key's hash.
 
-One that is bound to a project opens that project's API and nothing else.
-
-A key reads `davy_` + eight characters that lists show + the secret part. A key
-stops working when it is revoked, when it expires, or when its owner is disabled.
+A key has an owner, scopes and perhaps an end. One that is bound to a project opens that project's API and nothing else.
+A key reads `davy_` + eight characters that lists show + the secret part. It stops working when it is revoked, when it
+expires, or when its owner is disabled. Servers add what they counted every few seconds.
 """
 
 from __future__ import annotations
 
 import secrets
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
 from sqlalchemy import Column, Connection, select
+from sqlalchemy.dialects import postgresql, sqlite
 
 from davy.annotation.project.store import members, projects
 from davy.core.errors import UserError, nearest
 from davy.people.store import users
 from davy.people.store.tables import users as users_table
 from davy.store import events
-from davy.store.columns import TextColumn, new_id, new_token, now, token_hash
+from davy.store.columns import TextColumn, new_id, new_token, now, table_index, token_hash
 from davy.store.rows import Rows
-from davy.store.table_base import table_index
 
 SCOPES: tuple[str, ...] = ("score", "read", "annotate", "submit", "admin")
 """What a key may do. `admin` includes the others, and only an admin's key can have it."""
@@ -210,3 +209,31 @@ def check_scopes(scopes: Sequence[str]) -> tuple[str, ...]:
     if not scopes:
         raise UserError(f"A key needs a scope; choose from {', '.join(SCOPES)}.")
     return tuple(scope for scope in SCOPES if scope in scopes)
+
+
+@dataclass(frozen=True, slots=True)
+class KeyUsage:
+    """What one key used on one day (UTC, as 2026-11-16). A deleted key's bill stays countable."""
+
+    key: str
+    day: str
+    requests: int = 0
+    posts: int = 0
+
+
+_USAGE_ROWS = Rows(KeyUsage, "api_usage", key=("key", "day"))
+api_usage = _USAGE_ROWS.table
+
+
+def add_usage(db: Connection, used: Iterable[KeyUsage]) -> None:
+    """Add to what was counted before; several servers may add to the same key and day."""
+    insert = sqlite.insert if db.dialect.name == "sqlite" else postgresql.insert
+    for usage in used:
+        made = insert(api_usage).values(_USAGE_ROWS.values(usage))
+        sums = {name: api_usage.c[name] + made.excluded[name] for name in ("requests", "posts")}
+        db.execute(made.on_conflict_do_update(index_elements=["key", "day"], set_=sums))
+
+
+def usage_of_day(db: Connection, key_id: str, day: str) -> KeyUsage:
+    """Return what a key used on a day."""
+    return _USAGE_ROWS.get(db, api_usage.c.key == key_id, api_usage.c.day == day) or KeyUsage(key_id, day)

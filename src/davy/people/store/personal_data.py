@@ -41,15 +41,14 @@ from davy.memes.store.meme_steps import meme_steps
 from davy.moderation.store.suggestions import suggestions
 from davy.people.store import users
 from davy.people.store.invitations import invitations
-from davy.people.store.key_usage import api_usage
-from davy.people.store.keys import api_keys
+from davy.people.store.keys import api_keys, api_usage
 from davy.people.store.tables import sessions
 from davy.people.store.tables import users as users_table
 from davy.rounds.store.entries import entries
 from davy.scheme_editor.store import scheme_drafts
 from davy.store import events
 from davy.store.columns import now
-from davy.store.tables import events as events_table
+from davy.store.events import events as events_table
 
 GONE = "–"
 """What stands in the name of an account whose data was deleted."""

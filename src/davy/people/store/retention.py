@@ -26,8 +26,8 @@ from davy.moderation.store.suggestions import suggestions
 from davy.people.store.tables import sessions
 from davy.store import events
 from davy.store.columns import now
+from davy.store.events import events as event_rows
 from davy.store.rows import Rows
-from davy.store.tables import events as event_rows
 
 MOST_DAYS = 36_500
 WAITS = timedelta(days=1)

@@ -11,8 +11,7 @@ from sqlalchemy import (
     Table,
 )
 
-from davy.store.columns import JsonColumn, TextColumn, TimeColumn
-from davy.store.table_base import metadata, table_index
+from davy.store.columns import JsonColumn, TextColumn, TimeColumn, metadata, table_index
 
 users = Table(
     "users",

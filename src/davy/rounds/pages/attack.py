@@ -22,9 +22,8 @@ from davy.jobs import job_files
 from davy.jobs import store as jobs
 from davy.jobs.store import Job
 from davy.people.pages.visitor import Form, field
-from davy.rounds.attack import MOST_SEEDS, put_proposals
-from davy.rounds.attacker import STRATEGIES, TRIES, check_strategies
-from davy.rounds.jobs.attack import ATTACK, PROPOSALS, SEEDS
+from davy.rounds.attack import MOST_SEEDS, STRATEGIES, TRIES, check_strategies, put_proposals
+from davy.rounds.jobs import ATTACK, PROPOSALS, SEEDS
 from davy.rounds.store import entries, rounds
 from davy.runs.pages.workplace import files_folder, find_job
 from davy.store import Connection, events

@@ -25,7 +25,7 @@ from davy.annotation.project.project_scheme import scheme_of
 from davy.core import Scheme, UserError
 from davy.people.pages.visitor import Form, check_rate, field
 from davy.rounds import entries as entering
-from davy.rounds.contrasts import check_contrast, difference, measure_change
+from davy.rounds.entries import EntryRefused, check_contrast, difference, measure_change
 from davy.rounds.pages.round_entry import (
     EntryForm,
     keep_entry,
@@ -39,7 +39,6 @@ from davy.rounds.pages.round_entry import (
 )
 from davy.rounds.pages.rounds import find_round, label_title
 from davy.rounds.round import CHANGES, Entry, Round, TargetPrediction
-from davy.rounds.rules import EntryRefused
 from davy.rounds.store import entries
 from davy.rounds.store.entries import EntryText
 from davy.store import Connection

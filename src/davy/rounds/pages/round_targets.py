@@ -15,9 +15,8 @@ from starlette.requests import Request
 from davy.core import Question, UserError
 from davy.core.scorer import PLAIN, Abilities, Scores
 from davy.detectors import store as detectors
-from davy.rounds.predictions import target_prediction
+from davy.rounds.entries import EntryRefused, target_prediction
 from davy.rounds.round import Round, TargetPrediction
-from davy.rounds.rules import EntryRefused
 from davy.scoring.queue.detector import PostToScore
 from davy.scoring.queue.detectors import Detectors
 from davy.store import Connection

@@ -40,9 +40,8 @@ from davy.core.annotation import Answers
 from davy.rounds.round import ADVERSARIAL, PAIR_DROPPED, TAKEN_BACK, Entry, Round
 from davy.rounds.store.rounds import rounds
 from davy.store import events
-from davy.store.columns import TextColumn, TimeColumn, new_id, now
+from davy.store.columns import TextColumn, TimeColumn, metadata, new_id, now, table_index
 from davy.store.rows import Rows
-from davy.store.table_base import metadata, table_index
 
 WEEK = timedelta(days=7)
 

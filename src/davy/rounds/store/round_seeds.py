@@ -15,8 +15,7 @@ from davy.core import UserError
 from davy.rounds.round import SUPPORTS, Round, TargetPrediction
 from davy.rounds.store.entries import entries
 from davy.store import events
-from davy.store.columns import JsonColumn, TextColumn, TimeColumn, now
-from davy.store.table_base import metadata, table_index
+from davy.store.columns import JsonColumn, TextColumn, TimeColumn, metadata, now, table_index
 
 SeedRow = tuple[str, Sequence[TargetPrediction]]
 """(id of a post of the project, what the targets said of it)"""

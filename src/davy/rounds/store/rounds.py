@@ -14,9 +14,8 @@ from davy.annotation.project.store import phases
 from davy.core import UserError
 from davy.rounds.round import EntryRules, Round
 from davy.store import events
-from davy.store.columns import TextColumn, TimeColumn, new_id, now
+from davy.store.columns import TextColumn, TimeColumn, new_id, now, table_index
 from davy.store.rows import Rows
-from davy.store.table_base import table_index
 
 _ROWS = Rows(
     Round,

@@ -20,10 +20,9 @@ from davy.annotation.project.store.tables import project_guidelines, projects
 from davy.core import Guideline, Scheme, UserError
 from davy.core.errors import nearest
 from davy.store import events
-from davy.store.columns import JsonColumn, TextColumn, TimeColumn, now
+from davy.store.columns import JsonColumn, TextColumn, TimeColumn, metadata, now
 from davy.store.statements import ONE, PreparedStatement
 from davy.store.store import is_writing
-from davy.store.table_base import metadata
 
 schemes = Table(
     "schemes",

@@ -16,9 +16,8 @@ from sqlalchemy import Connection, func, select
 from davy.annotation.project.project import Member
 from davy.annotation.project.store import members
 from davy.core import UserError
-from davy.store.columns import new_id, now
+from davy.store.columns import new_id, now, table_index
 from davy.store.rows import Rows
-from davy.store.table_base import table_index
 
 MOODS = (1, 2, 3, 4, 5)
 LONGEST = 4_000

@@ -17,9 +17,8 @@ from sqlalchemy.exc import IntegrityError
 
 from davy.annotation.project.store.tables import members
 from davy.core import UserError
-from davy.store.columns import new_id, now
+from davy.store.columns import new_id, now, table_index
 from davy.store.rows import Rows
-from davy.store.table_base import table_index
 
 KINDS = ("survey", "about me")
 

@@ -14,10 +14,9 @@ from typing import Any
 
 from sqlalchemy import Connection, bindparam, func, select, update
 
-from davy.store.columns import new_id
+from davy.store.columns import new_id, table_index
 from davy.store.rows import Rows
 from davy.store.statements import PreparedStatement
-from davy.store.table_base import table_index
 
 LONGEST_DAY = timedelta(hours=50)
 """How far back `recent` looks: a person's day in any time zone, and the night before."""

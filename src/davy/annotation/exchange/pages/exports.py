@@ -29,7 +29,7 @@ from davy.files.file_safety import UploadLimits
 from davy.jobs import job_files
 from davy.jobs import store as jobs
 from davy.jobs.store import Job
-from davy.people.pages.fresh_password import FreshPassword
+from davy.people.pages.confirm import FreshPassword
 from davy.people.pages.visitor import Form, field
 from davy.runs.pages.workplace import files_folder, find_job
 from davy.store import Connection, events

@@ -15,8 +15,7 @@ from sqlalchemy import (
     UniqueConstraint,
 )
 
-from davy.store.columns import JsonColumn, TextColumn, TimeColumn
-from davy.store.table_base import metadata, table_index
+from davy.store.columns import JsonColumn, TextColumn, TimeColumn, metadata, table_index
 
 annotations = Table(
     "annotations",

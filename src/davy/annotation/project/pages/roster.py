@@ -17,7 +17,7 @@ from davy.annotation.project.project import PROJECT_ROLES
 from davy.annotation.project.roster import Joined
 from davy.annotation.project.roster import invite as invite_to
 from davy.annotation.project.store import members
-from davy.people.pages.fresh_password import FreshPassword
+from davy.people.pages.confirm import FreshPassword
 from davy.people.pages.visitor import Form, field
 from davy.people.store import invitations, personal_data, users
 from davy.store import Connection

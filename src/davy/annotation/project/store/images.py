@@ -20,9 +20,8 @@ from davy.annotation.project.store.picture_locks import picture_locks
 from davy.annotation.project.store.tables import posts
 from davy.core import UserError
 from davy.store import events
-from davy.store.columns import TextColumn, TimeColumn, new_id, now
+from davy.store.columns import TextColumn, TimeColumn, new_id, now, table_index
 from davy.store.rows import Rows
-from davy.store.table_base import table_index
 from davy.store.url import parse_url, sqlite_path
 
 CHUNK = 500

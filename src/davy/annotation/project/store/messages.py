@@ -15,9 +15,8 @@ from sqlalchemy import CheckConstraint, Connection, func, select
 from davy.annotation.project.store.tables import posts
 from davy.core import UserError
 from davy.store import events
-from davy.store.columns import new_id, now
+from davy.store.columns import new_id, now, table_index
 from davy.store.rows import Rows
-from davy.store.table_base import table_index
 
 LONGEST = 4_000
 

@@ -17,9 +17,8 @@ from davy.annotation.labelling.store.tables import assignments, cases
 from davy.annotation.project.store.tables import items, members, posts
 from davy.core import UserError
 from davy.store import events
-from davy.store.columns import now
+from davy.store.columns import now, table_index
 from davy.store.rows import Rows
-from davy.store.table_base import table_index
 
 LONGEST_NOTE = 1_000
 

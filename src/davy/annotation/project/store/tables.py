@@ -15,9 +15,8 @@ from sqlalchemy import (
 )
 
 from davy.annotation.project.project import Member, Phase, Project
-from davy.store.columns import JsonColumn, TextColumn, TimeColumn
+from davy.store.columns import JsonColumn, TextColumn, TimeColumn, metadata, table_index
 from davy.store.rows import Rows
-from davy.store.table_base import metadata, table_index
 
 posts = Table(
     "posts",

@@ -11,9 +11,8 @@ from typing import Any
 
 from sqlalchemy import Connection, select
 
-from davy.store.columns import new_id, now
+from davy.store.columns import new_id, now, table_index
 from davy.store.rows import Rows
-from davy.store.table_base import table_index
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,9 +18,8 @@ from davy.annotation.project.store.tables import items, phases, posts
 from davy.core import UserError
 from davy.core.scheme import fold_spelling
 from davy.store import events
-from davy.store.columns import TextColumn, new_id, now
+from davy.store.columns import TextColumn, new_id, now, table_index
 from davy.store.rows import Rows
-from davy.store.table_base import table_index
 
 LONGEST_NAME = 80
 LONGEST_DESCRIPTION = 2_000

@@ -1,7 +1,7 @@
-"""Human accuracy: settled memes in batches, each labelled anew by somebody who has never worked on any of them.
+"""What people's ratings of memes are worth: their agreement, and human accuracy.
 
-A project with settled memes in, a phase of batches out; then, from its answers, each batch's accuracy against what was
-settled. "Not sure" is not the settled answer, so it counts as wrong.
+Agreement is the mean of Cohen's κ over pairs. For accuracy, settled memes are labelled anew in batches, by somebody
+who has never worked on them. "Not sure" decides nothing: it is no binary answer, and it is not the settled one.
 """
 
 from __future__ import annotations
@@ -15,15 +15,21 @@ from davy.annotation.project.project import Member, Phase, Project
 from davy.annotation.project.project_creation import next_name
 from davy.annotation.project.project_scheme import scheme_of
 from davy.annotation.project.store import members, phases
+from davy.annotation.settling.agreement import ratings_of
 from davy.annotation.settling.store import phase_answers
-from davy.core import Metric, UserError
-from davy.measure.intervals import proportion
+from davy.core import Metric, Question, UserError
+from davy.measure.agreement import pairwise, verbal_labels
+from davy.measure.intervals import Bootstrap, proportion
 from davy.memes.meme_families import deciding_question, meme_phases
 from davy.memes.store import meme_steps
 from davy.store import Connection
 
 KIND = "relabelling"
 NAME = "labelled anew"
+
+PAPER_KAPPA = 0.684
+"""Cohen's κ of Hateful Memes (section 3.1), "moderate" by McHugh."""
+RESAMPLES = 300
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,3 +148,31 @@ def _anew(phase: Phase) -> bool:
 
 def _work_phases(db: Connection, project: Project) -> list[str]:
     return [phase.id for phase in meme_phases(db, project).present]
+
+
+@dataclass(frozen=True, slots=True)
+class RatingAgreement:
+    """The agreement on one question; `pairs` are the pairs of people who share a meme."""
+
+    question: Question
+    kappa: Metric
+    pairs: int
+
+    @property
+    def words(self) -> dict[str, str]:
+        """What Landis and Koch, and McHugh, call it; nothing where it is not defined."""
+        return verbal_labels(self.kappa.value)
+
+
+def rating_agreement(db: Connection, project: Project) -> list[RatingAgreement]:
+    """Return the agreement in the phase where memes are rated, the binary label's first; none without answers."""
+    rating, scheme = meme_phases(db, project).rating, scheme_of(db, project)
+    if rating is None:
+        return []
+    binary = deciding_question(scheme).name
+    found = []
+    for question, ratings in ratings_of(db, project, rating, scheme):
+        if question.name == binary or question.ordered:
+            measured = pairwise(ratings, bootstrap=Bootstrap(resamples=RESAMPLES))
+            found.append(RatingAgreement(question, measured.mean, len(measured.pairs)))
+    return sorted(found, key=lambda it: it.question.name != binary)

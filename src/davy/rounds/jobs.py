@@ -1,6 +1,7 @@
-"""An attack on a target as a background job: seeds in the folder of an upload, proposals in the job's own.
+"""Attacks and closes of rounds as background jobs: the same actions as the shell's, with a job's reporter.
 
-Both files hold texts that hurt, so they lie where exports lie, go as exports go, and the job's row has only counts.
+Files of an attack hold texts that hurt, so they are kept and deleted like exports; the job's row has only counts. A
+close that is started again after a crash continues in the round's folder.
 """
 
 from __future__ import annotations
@@ -14,13 +15,19 @@ from davy.detectors import store as detectors
 from davy.detectors.load import load
 from davy.detectors.registered import load_with_thresholds
 from davy.jobs import job_files
-from davy.jobs.arguments import from_mapping
+from davy.jobs.arguments import from_mapping, path_field
 from davy.jobs.worker import JobContext
 from davy.rounds import attack as round_attack
-from davy.rounds.attacker import TRIES
+from davy.rounds.attack import TRIES
+from davy.rounds.candidates import BASE, EMOJI, TIMES
+from davy.rounds.close_round import CloseSettings, close_project_round
 from davy.runs.jobs.tasks import JobReporter
+from davy.training.train import parse_changes
 
 ATTACK = "attack a target"
+
+ATTACK = "attack a target"
+CLOSE_ROUND = "close round"
 
 SEEDS = "seeds.jsonl"
 PROPOSALS = "proposals.jsonl"
@@ -81,3 +88,41 @@ def _load_target(context: JobContext, wanted: AttackArguments) -> Scorer:
     with context.store.read() as db:
         entry = detectors.find(db, wanted.target)
     return load_with_thresholds(entry)
+
+
+@dataclass(frozen=True, slots=True)
+class CloseArguments:
+    """Which project's round is closed, with which candidates, and what becomes of entries nobody validated."""
+
+    project: str = ""
+    architectures: tuple[str, ...] = (BASE,)
+    emoji: tuple[str, ...] = EMOJI
+    times: tuple[int, ...] = TIMES
+    base: str = path_field("")
+    choose_by: str = "dev"
+    pending: str = "refuse"
+    seed: int = 0
+    set: tuple[str, ...] = ()
+    """Fields of the recipe, `FIELD=VALUE`."""
+
+
+def close_round(context: JobContext) -> dict[str, Any]:
+    """Close a round and return its next target and how it was chosen."""
+    wanted = from_mapping(CloseArguments, context.arguments)
+    files = context.require_files()
+    encoders = files / job_files.ENCODERS
+    named = tuple(str(encoders / it) if (encoders / it).is_dir() else it for it in wanted.architectures)
+    settings = CloseSettings(
+        named,
+        wanted.emoji,
+        tuple(int(each) for each in wanted.times),
+        wanted.base,
+        wanted.choose_by,
+        wanted.pending,
+        wanted.seed,
+        set=parse_changes(wanted.set),
+    )
+    closed = close_project_round(
+        context.store, wanted.project, files, settings, by=context.job.owner, reporter=JobReporter(context)
+    )
+    return {"round": closed.number, "target": closed.target, "winner": closed.outcome.winner.candidate.name}

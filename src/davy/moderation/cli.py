@@ -1,4 +1,4 @@
-"""`davy community`: whose thresholds decide, what goes to review, and who is told."""
+"""`davy community` and `davy migrate`: thresholds, review and webhooks of communities; coming over from Perspective."""
 
 from __future__ import annotations
 
@@ -8,8 +8,14 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from davy.core.errors import UserError
+from davy.core.options import Option
+from davy.files.atomic import check_folder
+from davy.files.formats import display_name
+from davy.files.input_paths import join_paths, short_name
+from davy.moderation.migrate import Migration, compare_log, write_migration
 from davy.shell import console
 from davy.shell.options import Database, GoldColumns, Json
+from davy.shell.verb_command import Run, verb_command
 from davy.store import events, open_store
 
 if TYPE_CHECKING:
@@ -42,6 +48,8 @@ Webhook = Annotated[
     str | None,
     typer.Option("--webhook", metavar="URL", help="Who is told of decisions and of what reviewers settle; none: -."),
 ]
+
+migrate_app = typer.Typer(no_args_is_help=True, help="Come over from Perspective.")
 
 
 @app.command("create")
@@ -297,3 +305,42 @@ def _key_id(db: Any, prefix: str) -> str:
         if key.prefix == wanted or key.id == prefix:
             return key.id
     raise UserError(f"There is no key {wanted!r}. List them: davy key list")
+
+
+@migrate_app.callback()
+def migrate() -> None:
+    """Come over from Perspective."""
+
+
+@migrate_app.command("compare")
+@verb_command(compare_log, "logs out model posts threshold attributes text_column seed json")
+def compare(
+    run: Run[Migration],
+    logs: list[str],
+    model: str,
+    out: Annotated[Path, Option("The folder for the report and the thresholds.", metavar="DIR")],
+    json: Annotated[bool, Option("Print the figures as JSON.")] = False,
+) -> None:
+    """Compare old Perspective scores with a detector's, and fit thresholds that flag the same share.
+
+    Each attribute gets its rank correlation, its new threshold with an interval, and how many decisions stay the same.
+
+    Examples:
+
+      davy migrate compare perspective.jsonl --threshold 0.7 --out migration
+
+      davy migrate compare scores.csv --posts comments.csv --threshold TOXICITY=0.8 --out migration
+    """
+    check_folder(out)
+    log = join_paths(logs)
+    done = run()
+    files = write_migration(
+        done, out, log=display_name(log), command=f"davy migrate compare {short_name(log)} --model {model}"
+    )
+    if json:
+        console.json(done.to_dict())
+        return
+    console.out().print(done.table().rich())
+    for note in done.notes():
+        console.note(note)
+    console.note(f"Written: {', '.join(str(file) for file in files)}")

@@ -1,19 +1,26 @@
-"""What every response carries, and which requests are refused before any page sees them.
+"""What happens around every request, in small ASGI layers: headers, host, body size, compression, and the request log.
 
-Three small ASGI layers: security headers on whatever leaves (errors and static
-files too), the Host check against DNS rebinding, and a limit on body size that
-also holds for bodies that don't announce their length.
+Security headers are on whatever leaves, errors and static files too; the Host check is against DNS rebinding. Pages are
+not compressed: they hold a form's secret beside words that a stranger may choose, and lengths give such secrets away
+(the BREACH attack). The log never has the path (it may hold an invitation's token), the query, a header or a body.
 """
 
 from __future__ import annotations
 
+import logging
 import re
+import time
 from collections.abc import Sequence
 
 from fastapi import HTTPException
 from starlette.datastructures import Headers, MutableHeaders
+from starlette.middleware.gzip import GZipMiddleware
+from starlette.requests import Request
 from starlette.routing import BaseRoute, Match
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from davy.web import render
+from davy.web.metrics import Metrics
 
 CSP = "; ".join(
     (
@@ -41,6 +48,14 @@ ALWAYS: dict[str, str] = {
 }
 
 _HOST = re.compile(r"^(\[[0-9a-fA-F:.]+\]|[A-Za-z0-9._-]+)(?::\d{1,5})?$")
+
+COMPRESSED_PATHS: tuple[str, ...] = ("/v1/", "/v1alpha1/", "/api/", "/metrics", "/static/", "/$discovery/")
+SMALLEST_COMPRESSED = 1_000
+"""Bytes below which packing costs more than it saves."""
+
+log = logging.getLogger("davy.access")
+audit = logging.getLogger("davy.audit")
+REFUSED: tuple[int, ...] = (401, 403, 429)
 
 
 class SecurityHeaders:
@@ -129,3 +144,55 @@ class BodyLimit:
             return False
         route = next((it for it in self._routes if it.matches(scope)[0] is Match.FULL), None)
         return str(getattr(route, "path", "")).endswith("/upload")
+
+
+class Compression:
+    """gzip on the addresses in `COMPRESSED_PATHS`."""
+
+    def __init__(self, app: ASGIApp) -> None:
+        self.app = app
+        self._packing = GZipMiddleware(app, minimum_size=SMALLEST_COMPRESSED, compresslevel=4)
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Pass the request on, packing what comes back where it may be packed."""
+        packs = scope["type"] == "http" and scope["path"].startswith(COMPRESSED_PATHS)
+        await (self._packing if packs else self.app)(scope, receive, send)
+
+
+class RequestLog:
+    """Counts and logs what passes through it."""
+
+    def __init__(self, app: ASGIApp, *, metrics: Metrics) -> None:
+        self.app = app
+        self._metrics = metrics
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Pass the request on and note how it was answered."""
+        if scope["type"] != "http":
+            await self.app(scope, receive, send)
+            return
+        began = time.perf_counter()
+        status = 500
+
+        async def send_noting(message: Message) -> None:
+            nonlocal status
+            if message["type"] == "http.response.start":
+                status = message["status"]
+            await send(message)
+
+        try:
+            await self.app(scope, receive, send_noting)
+        finally:
+            seconds = time.perf_counter() - began
+            method = scope["method"] if scope["method"] in ("GET", "HEAD", "POST") else "OTHER"
+            route = render.route_of(Request(scope))
+            self._metrics.answered(method, route, status, seconds)
+            fields = {"method": method, "route": route, "status": status, "ms": round(seconds * 1000, 1)}
+            key = scope.get("state", {}).get("key")
+            if key is not None:
+                fields["key"] = key.prefix  # the part that lists show; the secret is nowhere
+            if status in REFUSED:
+                who = getattr(scope.get("state", {}).get("visitor"), "account", None)
+                refused = fields | {"user": who.id if who is not None else None}
+                audit.warning("refused %s %s %d", method, route, status, extra={"fields": refused})
+            log.info("%s %s %d %.0f ms", method, route, status, seconds * 1000, extra={"fields": fields})

@@ -1,4 +1,7 @@
-"""The kind of job that sets a community's threshold by a target on a project's settled answers."""
+"""Jobs of communities: set a threshold by a target on settled answers, and tell a community what was decided.
+
+The worker tries a webhook again, ever later, if nobody listens.
+"""
 
 from __future__ import annotations
 
@@ -12,6 +15,7 @@ from davy.annotation.exchange.exchange import ExportRequest, export_project
 from davy.jobs.worker import JobContext
 from davy.moderation.communities import fit_threshold, keep_threshold
 from davy.moderation.store import communities
+from davy.moderation.webhooks import deliver, deliver_reviews
 from davy.scoring.scorers import load_scorer
 
 FIT_THRESHOLD = "fit threshold"
@@ -31,3 +35,11 @@ def fit_community_threshold(context: JobContext) -> dict[str, Any]:
     with context.store.write() as db:
         keep_threshold(db, name, fitted, by=context.job.owner)
     return {"threshold": fitted.threshold, "posts": fitted.basis["posts"], "rule": rule}
+
+
+def deliver_webhook(context: JobContext) -> dict[str, Any]:
+    """Send the decisions that the job names, or what reviewers settled about them, and return how it was taken."""
+    what = "reviews" if "reviews" in context.arguments else "decisions"
+    ids = [str(one) for one in context.arguments[what]]
+    tell = deliver_reviews if what == "reviews" else deliver
+    return {"status": tell(context.store, str(context.arguments["community"]), ids), what: len(ids)}
