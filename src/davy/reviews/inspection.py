@@ -109,11 +109,11 @@ class InspectionSummary:
         columns = [Column("what"), Column("share", "metric"), *(Column(f"{side}s", "count") for side in sides),
                    Column("grey area", "count")]  # fmt: skip
         note = f"{self.inspected:,} inspected, {self.undecided:,} undecided. Readers agree with κ = {self.kappa}."
-        found = [Table.of(columns, rows, title="Whose error is it?", note=note)]
+        tables_shown = [Table.of(columns, rows, title="Whose error is it?", note=note)]
         themes = [(group, theme, n) for group, counts in self.themes.items() for theme, n in counts.items()]
         if themes:
-            found.append(Table.of(["errors", "theme", "items"], themes, title="Themes"))
-        return found
+            tables_shown.append(Table.of(["errors", "theme", "items"], themes, title="Themes"))
+        return tables_shown
 
 
 def missed_items(matrix: PredictionMatrix, errors: ErrorAnalysis, *, most: int, seed: int) -> list[MissedItem]:

@@ -113,17 +113,17 @@ def rename_labels(values: Values, question: str, renamed: dict[str, str]) -> Non
 
 def problems(values: Values) -> list[DraftProblem]:
     """Return what keeps a draft from being a scheme, from its top to its end."""
-    found = list(_scheme_problems(values))
+    listed = list(_scheme_problems(values))
     for at, question in enumerate(values["questions"]):
         before = {other["name"]: other for other in values["questions"][:at]}
         for check in (_name_problems, _label_problems, _parent_problems, _derived_problems):
-            found += check(question, at, before)
-    if not found:
+            listed += check(question, at, before)
+    if not listed:
         try:
             finished(values)
         except UserError as error:  # what the form can't make, but an uploaded file can
-            found.append(DraftProblem("other", values={"problem": error.message}))
-    return found
+            listed.append(DraftProblem("other", values={"problem": error.message}))
+    return listed
 
 
 def _scheme_problems(values: Values) -> Iterator[DraftProblem]:

@@ -40,13 +40,13 @@ def list_(json: Json = False) -> None:
         davy scheme list --json
     """
 
-    found = [schemes.load(name) for name in schemes.names()]
+    listed = [schemes.load(name) for name in schemes.names()]
     if json:
-        console.json([_summary(scheme) for scheme in found])
+        console.json([_summary(scheme) for scheme in listed])
         return
     rows = [
         (s.name, s.version, ", ".join(q.name for q in s.questions), " ".join(s.languages), s.title.said_in("en"))
-        for s in found
+        for s in listed
     ]
     console.table(["scheme", "version", "questions", "languages", "what it is"], rows, right=["version"])
 

@@ -111,7 +111,7 @@ def _parsed(text: str | None, problems: Problems) -> YamlMap | None:
 
 def _included(scheme: YamlMap, problems: Problems) -> list[YamlMap]:
     """Return the questions of the shipped schemes that `include:` names, in order."""
-    found: list[YamlMap] = []
+    included: list[YamlMap] = []
     for name in rules.words(scheme, "include"):
         if name not in names():
             known = names()
@@ -126,11 +126,11 @@ def _included(scheme: YamlMap, problems: Problems) -> list[YamlMap]:
             continue
         for question in rules.parts(scheme_fields.check_fields(theirs, problems), "questions"):
             question.source = str(name)
-            if any(other["name"] == question["name"] for other in found):
+            if any(other["name"] == question["name"] for other in included):
                 problems.add(name.line, f"{str(name)!r} brings a second question called {str(question['name'])!r}.")
             else:
-                found.append(question)
-    return found
+                included.append(question)
+    return included
 
 
 def build_scheme(root: YamlMap) -> Scheme:

@@ -152,16 +152,16 @@ def _check_kind(question: YamlMap, known: list[str], problems: Problems) -> None
 
 def _check_parent(question: YamlMap, seen: dict[str, YamlMap], everything: list[YamlMap], problems: Problems) -> None:
     name, line = str(question["name"]), question.line_of("under")
-    found = parent_of(question, seen)
+    parent_and_labels = parent_of(question, seen)
     bound = [(label, under) for label in parts(question, "labels") for under in words(label, "under")]
-    if found is None:
+    if parent_and_labels is None:
         for label, under in bound:
             problems.add(
                 under.line,
                 f"label {str(label.get('name'))!r} has `under:`, but question {name!r} has no parent. Add one.",
             )
         return
-    parent, needed = found
+    parent, needed = parent_and_labels
     if parent not in seen or parent == name:
         problems.add(line, _missing("parent", name, parent, seen, everything))
         return

@@ -139,25 +139,25 @@ def after_save(
     """
     at = at or now()
     rules = rules_of(project, member)
-    found = work_sessions.recent(db, member.user, at, lock=True)
-    latest = _unless_rested(found[0], rules, at, seconds) if found else None
+    sittings = work_sessions.recent(db, member.user, at, lock=True)
+    latest = _unless_rested(sittings[0], rules, at, seconds) if sittings else None
     measured = min(max(seconds or 0.0, 0.0), LONGEST_ITEM)
     new = int(annotation is None or annotation.replaces is None)
     tough = int(hard) * new
     if latest is not None and _goes_on(latest, project, rules, at, measured):
         worked = _worked(latest, measured, at)
         added = work_sessions.add_work(db, latest, seconds=worked, items=new, hard=tough, at=at)
-        return work_sessions.sort_sittings([added, *found[1:]])
-    if latest is not None and found[0].ended_at is None:
+        return work_sessions.sort_sittings([added, *sittings[1:]])
+    if latest is not None and sittings[0].ended_at is None:
         work_sessions.change(db, latest.id, ended_at=latest.last_at)
-        found[0] = replace(found[0], ended_at=latest.last_at)
+        sittings[0] = replace(sittings[0], ended_at=latest.last_at)
     started = max(at - timedelta(seconds=measured), _day_start(rules, at))
     begun = work_sessions.new_sitting(
         project.id, member.user, started_at=started, at=at, seconds=measured, items=new, hard=tough
     )
     begun = _carried(begun, latest)
     work_sessions.begin(db, begun)
-    return work_sessions.sort_sittings([begun, *found])
+    return work_sessions.sort_sittings([begun, *sittings])
 
 
 def before_next(
@@ -174,12 +174,12 @@ def before_next(
     """
     at = at or now()
     rules = rules_of(project, member)
-    found = work_sessions.recent(db, member.user, at) if known is None else known
-    if not found:
+    sittings = work_sessions.recent(db, member.user, at) if known is None else known
+    if not sittings:
         return None
-    if (capped := _capped(rules, _sum_today(found, rules, at), at)) is not None:
+    if (capped := _capped(rules, _sum_today(sittings, rules, at), at)) is not None:
         return capped
-    latest = found[0]
+    latest = sittings[0]
     if latest.rest_until is not None:
         return _resting(db, latest, rules, at)
     if _gap(latest, at) >= _rest_length(rules):
@@ -204,11 +204,11 @@ def postpone(db: Connection, project: Project, member: Member, *, at: datetime |
     """Put a rest off for some minutes, once; one that was put off already, or a daily cap, is refused."""
     at = at or now()
     rules = rules_of(project, member)
-    found = work_sessions.recent(db, member.user, at, lock=True)
-    latest = found[0] if found else None
+    sittings = work_sessions.recent(db, member.user, at, lock=True)
+    latest = sittings[0] if sittings else None
     if latest is None or latest.rest_until is None or latest.rest_until <= at:
         return
-    if not rules.may_postpone or latest.postponed or _capped(rules, _sum_today(found, rules, at), at):
+    if not rules.may_postpone or latest.postponed or _capped(rules, _sum_today(sittings, rules, at), at):
         raise UserError("This break can't be put off. Rest a little; your place is kept.", status=409)
     work_sessions.change(db, latest.id, ended_at=None, rest_until=None, rest_reason=None, postponed=True)
 

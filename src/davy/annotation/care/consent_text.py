@@ -27,7 +27,7 @@ def consent_figures(db: Connection, project: Project, roles: Sequence[str] = ())
     rules = rules_of(project)
     pay = pay_of(project)
     named = posts.sources(db, project.id, most=MOST_SOURCES + 1)
-    found = {
+    figures = {
         "posts": _posts(every),
         "sources": ", ".join(named) if len(named) <= MOST_SOURCES else "",
         "screening": _posts([phase for phase in every if phase.behaviour.screens]),
@@ -36,7 +36,7 @@ def consent_figures(db: Connection, project: Project, roles: Sequence[str] = ())
         "break": _minutes(rules.break_after_minutes),
         "day": _minutes(rules.daily_minutes),
     }
-    return {name: value for name, value in found.items() if value}
+    return {name: value for name, value in figures.items() if value}
 
 
 def fill_consent(text: str, figures: Mapping[str, str]) -> str:

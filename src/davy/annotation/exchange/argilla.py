@@ -68,15 +68,17 @@ def _records(rows: Rows, about: ExchangeContext) -> Iterator[dict[str, Any]]:
 
 
 def _responses(answered: list[GivenAnswer], about: ExchangeContext) -> dict[str, list[dict[str, Any]]]:
-    found: dict[str, list[dict[str, Any]]] = {}
+    responses: dict[str, list[dict[str, Any]]] = {}
     for name in about.questions:
         many = about.scheme.question(name).takes_several
         for given in answered:
             if name in given.answers:
                 labels = list(given.answers[name])
                 value = labels if many else labels[0]
-                found.setdefault(name, []).append({"value": value, "user_id": user_id(about.project, given.annotator)})
-    return found
+                responses.setdefault(name, []).append(
+                    {"value": value, "user_id": user_id(about.project, given.annotator)}
+                )
+    return responses
 
 
 def user_id(project: str, pseudonym: str) -> str:

@@ -40,12 +40,12 @@ def main(source: str, target: str) -> None:
 def macro_f1(pairs: list[tuple[set[str], set[str]]]) -> float:
     """Return the mean F1 over the labels that the reference has."""
     labels = sorted({label for gold, _ in pairs for label in gold})
-    found = []
+    scores = []
     for label in labels:
         hits = sum(label in gold and label in guess for gold, guess in pairs)
         wrong = sum((label in gold) != (label in guess) for gold, guess in pairs)
-        found.append(2 * hits / (2 * hits + wrong) if hits else 0.0)
-    return sum(found) / len(found) if found else 0.0
+        scores.append(2 * hits / (2 * hits + wrong) if hits else 0.0)
+    return sum(scores) / len(scores) if scores else 0.0
 
 
 def read_predictions(folder: str) -> dict[str, dict[str, set[str]]]:

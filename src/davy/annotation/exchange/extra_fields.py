@@ -28,38 +28,38 @@ KEY = "davy"
 
 def post_extras(row: AnsweredPost) -> dict[str, Any]:
     """Return what is known of a post besides id and text, as JSON."""
-    found: dict[str, Any] = dict(row.known)
+    extras: dict[str, Any] = dict(row.known)
     if row.meta:
-        found["meta"] = dict(row.meta)
+        extras["meta"] = dict(row.meta)
     if row.settled:
-        found["settled"] = {
+        extras["settled"] = {
             question: {"labels": list(it.labels), "basis": it.basis, **({"reason": it.reason} if it.reason else {})}
             for question, it in row.settled.items()
         }
-    return found
+    return extras
 
 
 def post_fields(extras: Mapping[str, Any], place: str) -> dict[str, Any]:
     """Return the fields of an `AnsweredPost` that `post_extras` put away."""
-    found: dict[str, Any] = {}
+    fields: dict[str, Any] = {}
     for name in POST_FIELDS:
         value = extras.get(name)
         if value is not None:
-            found[name] = text(value, f"{place}: {name}")
-    found["meta"] = mapping(extras.get("meta"), f"{place}: meta")
-    found["settled"] = {
+            fields[name] = text(value, f"{place}: {name}")
+    fields["meta"] = mapping(extras.get("meta"), f"{place}: meta")
+    fields["settled"] = {
         question: SettledAnswer(
             strings(it.get("labels"), f"{place}: settled"), check_basis(it.get("basis"), place), it.get("reason")
         )
         for question, it in mapping(extras.get("settled"), f"{place}: settled").items()
         if isinstance(it, dict)
     }
-    return found
+    return fields
 
 
 def given_extras(given: GivenAnswer, *without: str) -> dict[str, Any]:
     """Return what is known of an answer besides who and what, as JSON, but for what the format has a field for."""
-    found = {
+    extras = {
         "phase": given.phase,
         "flags": list(given.flags) or None,
         "comment": given.comment,
@@ -67,7 +67,7 @@ def given_extras(given: GivenAnswer, *without: str) -> dict[str, Any]:
         "at": given.at.isoformat() if given.at else None,
         "guideline": given.guideline or None,
     }
-    return {name: value for name, value in found.items() if value is not None and name not in without}
+    return {name: value for name, value in extras.items() if value is not None and name not in without}
 
 
 def given_fields(extras: Mapping[str, Any], place: str) -> dict[str, Any]:
@@ -137,13 +137,13 @@ def unflat_label(scheme: Scheme, flat: str, place: str) -> tuple[str, str]:
             return question.name, flat.removeprefix(f"{question.name}=")
     if len(scheme.questions) == 1:
         return scheme.questions[0].name, flat
-    found = []
+    matches = []
     for question in scheme.questions:
         try:
-            found.append((question.name, question.label(flat).name))
+            matches.append((question.name, question.label(flat).name))
         except KeyError:
             continue
-    if len(found) != 1:
-        how = "of no question" if not found else "of several questions"
+    if len(matches) != 1:
+        how = "of no question" if not matches else "of several questions"
         raise UserError(f"{place}: {flat[:40]!r} is a label {how}. Write it as question=label.")
-    return found[0]
+    return matches[0]

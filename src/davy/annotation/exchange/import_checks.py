@@ -109,7 +109,7 @@ def _fitted_answer(row: AnsweredPost, given: GivenAnswer, plan: ImportPlan) -> G
 
 def _spelt(scheme: Scheme, answers: Answers, place: str) -> dict[str, tuple[str, ...]]:
     """Return answers in the scheme's own spelling; those that say "does not apply" are left out."""
-    found: dict[str, tuple[str, ...]] = {}
+    spelt: dict[str, tuple[str, ...]] = {}
     for name, labels in answers.items():
         try:
             question = scheme.question(name)
@@ -127,8 +127,8 @@ def _spelt(scheme: Scheme, answers: Answers, place: str) -> dict[str, tuple[str,
             except KeyError:
                 kept.append(label)
         if kept or not labels:
-            found[name] = tuple(dict.fromkeys(kept))
-    return found
+            spelt[name] = tuple(dict.fromkeys(kept))
+    return spelt
 
 
 def _refuse(faults: Sequence[str], place: str, *, verdict: bool = False) -> None:

@@ -135,18 +135,18 @@ def _text_of(data: dict[str, Any], place: str) -> str | None:
 
 
 def _read_answer(annotation: dict[str, Any], scheme: Scheme, place: str) -> GivenAnswer:
-    found: dict[str, Any] = {"answers": {}, "flags": (), "comment": None, "phase": None, "guideline": 0}
+    fields: dict[str, Any] = {"answers": {}, "flags": (), "comment": None, "phase": None, "guideline": 0}
     for it in sequence(annotation.get("result"), f"{place}: result"):
-        _take(mapping(it, f"{place}: result"), found, scheme, place)
+        _take(mapping(it, f"{place}: result"), fields, scheme, place)
     if annotation.get("was_cancelled"):
-        found["answers"] = {}
-        if "refused" not in found["flags"]:
-            found["flags"] = (*found["flags"], "refused")
+        fields["answers"] = {}
+        if "refused" not in fields["flags"]:
+            fields["flags"] = (*fields["flags"], "refused")
     return GivenAnswer(
         annotator=_pseudonym(annotation.get("completed_by"), place),
         seconds=number(annotation.get("lead_time"), place, "lead_time"),
         at=moment(annotation.get("created_at"), place),
-        **found,
+        **fields,
     )
 
 

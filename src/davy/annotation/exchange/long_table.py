@@ -123,16 +123,16 @@ def _rows(frames: Iterable[pl.DataFrame], about: ExchangeContext, name: str) -> 
 
 def _columns(columns: Sequence[str], about: ExchangeContext, name: str) -> dict[str, str]:
     """Return which column holds what, where a name is not ours: what the user said, else a name that such files use."""
-    found = dict(about.columns)
-    for column in found.values():
+    columns_read = dict(about.columns)
+    for column in columns_read.values():
         answer_columns.require(column, columns, name, "--column")
     for ours, find in (("item", answer_columns.item_column), ("annotator", answer_columns.annotator_column)):
-        if ours not in columns and ours not in found:
-            found[ours] = find(columns, None, name, option=f"--column {ours}=COLUMN")
+        if ours not in columns and ours not in columns_read:
+            columns_read[ours] = find(columns, None, name, option=f"--column {ours}=COLUMN")
     for question in about.scheme.questions:
-        if question.name not in found and question.name not in columns and f"label_{question.name}" in columns:
-            found[question.name] = f"label_{question.name}"
-    return {ours: column for ours, column in found.items() if ours != column}
+        if question.name not in columns_read and question.name not in columns and f"label_{question.name}" in columns:
+            columns_read[question.name] = f"label_{question.name}"
+    return {ours: column for ours, column in columns_read.items() if ours != column}
 
 
 def _row(cells: dict[str, Any], scheme: Scheme, place: str) -> AnsweredPost:

@@ -153,13 +153,13 @@ def _guessed(scheme: Scheme, line: dict[str, Any], name: str, place: str) -> Que
 
 def _joined(given: tuple[GivenAnswer, ...]) -> tuple[GivenAnswer, ...]:
     """Return one answer a person and phase: their lines ask one question each."""
-    found: dict[tuple[str, str | None], GivenAnswer] = {}
-    for it in given:
-        key = (it.annotator, it.phase)
-        before = found.get(key)
-        if before is None or set(before.answers) & set(it.answers):
-            key = key if before is None else (f"{it.annotator}\0{len(found)}", it.phase)
-            found[key] = it
+    joined: dict[tuple[str, str | None], GivenAnswer] = {}
+    for answer in given:
+        key = (answer.annotator, answer.phase)
+        before = joined.get(key)
+        if before is None or set(before.answers) & set(answer.answers):
+            key = key if before is None else (f"{answer.annotator}\0{len(joined)}", answer.phase)
+            joined[key] = answer
         else:
-            found[key] = replace(before, answers={**before.answers, **it.answers})
-    return tuple(found.values())
+            joined[key] = replace(before, answers={**before.answers, **answer.answers})
+    return tuple(joined.values())

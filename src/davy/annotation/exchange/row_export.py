@@ -25,23 +25,23 @@ from davy.store import Connection
 
 def choose_phases(db: Connection, project: Project, wanted: str | Sequence[str] | None) -> list[Phase]:
     """Return the phases to export: those whose answers enter the corpus, `all`, or names (in text, with commas)."""
-    found = phases.of_project(db, project.id)
+    every = phases.of_project(db, project.id)
     if wanted is None:
-        chosen = [phase for phase in found if phase.in_corpus]
+        chosen = [phase for phase in every if phase.in_corpus]
         if not chosen:
             raise UserError(f"No phase of project {project.id!r} enters the corpus yet. Add --phases all.", status=409)
         return chosen
     if wanted == "all":
-        if not found:
+        if not every:
             raise UserError(f"Project {project.id!r} has no phases yet.", status=409)
-        return found
+        return every
     listed = wanted.split(",") if isinstance(wanted, str) else wanted
     names = [name.strip() for name in listed if name.strip()]
-    by_name = {phase.name: phase for phase in found}
+    by_name = {phase.name: phase for phase in every}
     unknown = [name for name in names if name not in by_name]
     if unknown or not names:
         raise UserError(f"Project {project.id!r} has no phase {''.join(unknown[:1])!r}; it has {', '.join(by_name)}.")
-    return [phase for phase in found if phase.name in names]
+    return [phase for phase in every if phase.name in names]
 
 
 def size_of(chosen: Sequence[Phase]) -> int:

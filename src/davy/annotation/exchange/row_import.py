@@ -125,7 +125,7 @@ def place_rows(
 
 def _by_phase(part: list[AnsweredPost], plan: ImportPlan) -> dict[str, list[AnsweredPost]]:
     """Return the rows by the name of the phase that they go into, each with the answers of that phase."""
-    found: dict[str, list[AnsweredPost]] = {}
+    by_phase: dict[str, list[AnsweredPost]] = {}
     for row in part:
         split: dict[str, list[GivenAnswer]] = {}
         for given in row.given:
@@ -133,8 +133,8 @@ def _by_phase(part: list[AnsweredPost], plan: ImportPlan) -> dict[str, list[Answ
         if not split:
             split[plan.phase_of(row, None).name] = []
         for name, answered in split.items():
-            found.setdefault(name, []).append(replace(row, given=tuple(answered)))
-    return found
+            by_phase.setdefault(name, []).append(replace(row, given=tuple(answered)))
+    return by_phase
 
 
 def _text_clash(row: AnsweredPost) -> UserError:
@@ -226,12 +226,12 @@ class _Work:
     def take(self, part: list[AnsweredPost], done: ImportSummary) -> None:
         self._add_posts(part, done)
         for phase, wanted in _by_phase(part, self._plan).items():
-            found = self._add_items(self._plan.phases[phase], wanted)
+            item_ids = self._add_items(self._plan.phases[phase], wanted)
             if self._plan.posts_only:
                 continue
             target = self._plan.phases[phase]
-            ids = self._add_answers(target, wanted, found, done)
-            self._settle(target, wanted, found, ids, done)
+            ids = self._add_answers(target, wanted, item_ids, done)
+            self._settle(target, wanted, item_ids, ids, done)
         for name, people in self._tallies.items():
             import_rows.count_people(self._db, self._plan.phases[name], people)
         done.rows += len(part)

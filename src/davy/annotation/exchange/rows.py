@@ -160,11 +160,11 @@ def version(value: Any, place: str) -> int:
 
 def check_flags(flags: Iterable[Any], place: str) -> tuple[str, ...]:
     """Return flags in the order that the file has them; one that there is not is refused."""
-    found = tuple(str(flag) for flag in flags)
-    unknown = [flag for flag in found if flag not in FLAGS]
+    checked = tuple(str(flag) for flag in flags)
+    unknown = [flag for flag in checked if flag not in FLAGS]
     if unknown:
         raise UserError(f"{place}: there is no flag {unknown[0][:40]!r}; there are {', '.join(FLAGS)}.")
-    return found
+    return checked
 
 
 def check_basis(basis: Any, place: str) -> str:

@@ -96,14 +96,14 @@ def screening_results(
     names = agreement.pseudonyms(db, project)
     people = {member.user for member in members.of_project(db, project.id, role="annotator")} | set(given)
     people = people if only is None else people & {only}
-    found = []
+    results = []
     for user in people:
         given_labels = {post: agreement.answer_labels(scheme, answers) for post, answers in given.get(user, {}).items()}
         marks = _marks(scheme, gold, given_labels, wanted)
         done = len(given_labels) + refused.get(user, 0)
         state = OPEN if done < phase.size or not marks else PASSED if all(it.reached for it in marks) else FAILED
-        found.append(ScreeningResult(user, names.get(user, user), done, phase.size, marks, state, decided.get(user)))
-    return sorted(found, key=lambda result: result.pseudonym)
+        results.append(ScreeningResult(user, names.get(user, user), done, phase.size, marks, state, decided.get(user)))
+    return sorted(results, key=lambda result: result.pseudonym)
 
 
 def pass_marks(settings: Mapping[str, Any], scheme: Scheme) -> dict[str, float]:
@@ -144,14 +144,14 @@ def decide(
 
 def decisions(db: Connection, project: Project, phase: Phase) -> dict[str, ScreeningDecision]:  # noqa: ARG001
     """Return the newest decision about each person."""
-    found: dict[str, ScreeningDecision] = {}
+    by_person: dict[str, ScreeningDecision] = {}
     for event in events.latest(db, about=about(phase), limit=1_000):
         if event.what == DECIDED:
             user = str(event.details["user"])
-            found.setdefault(
+            by_person.setdefault(
                 user, ScreeningDecision(str(event.details["state"]), str(event.details["reason"]), event.by)
             )
-    return found
+    return by_person
 
 
 def combine_scores(everyone: Sequence[Sequence[ScreeningScores]]) -> tuple[ScreeningScores, ...]:
@@ -166,7 +166,7 @@ def combine_scores(everyone: Sequence[Sequence[ScreeningScores]]) -> tuple[Scree
                 counts = classes.setdefault(each.label, {})
                 for label, n in each.counts.items():
                     counts[label] = counts.get(label, 0) + n
-    found = []
+    combined = []
     for question, classes in answered.items():
         parts = tuple(
             ClassScore(label, proportion("recall", counts.get(label, 0), sum(counts.values())), counts)
@@ -174,8 +174,8 @@ def combine_scores(everyone: Sequence[Sequence[ScreeningScores]]) -> tuple[Scree
         )
         right = sum(it.counts.get(it.label, 0) for it in parts)
         total = sum(sum(it.counts.values()) for it in parts)
-        found.append(ScreeningScores(question, proportion("accuracy", right, total), None, parts))
-    return tuple(found)
+        combined.append(ScreeningScores(question, proportion("accuracy", right, total), None, parts))
+    return tuple(combined)
 
 
 def about(phase: Phase) -> str:
@@ -192,7 +192,7 @@ def _marks(
     """Return the marks on each question that gold settles."""
     from davy.measure.intervals import proportion
 
-    found = []
+    scores = []
     for question in scheme.questions:
         pairs = [(truth[question.name], given_labels[post].get(question.name)) for post, truth in gold.items()
                  if question.name in truth and post in given_labels]  # fmt: skip
@@ -202,7 +202,7 @@ def _marks(
         present = {truth for truth, _ in pairs}
         labels = [name for name in question.label_names if name in present]
         labels += sorted(present - set(labels))
-        found.append(
+        scores.append(
             ScreeningScores(
                 question.name,
                 proportion("accuracy", right, len(pairs)),
@@ -210,7 +210,7 @@ def _marks(
                 tuple(_class(label, pairs) for label in labels),
             )
         )
-    return tuple(found)
+    return tuple(scores)
 
 
 def _class(label: str, pairs: Sequence[tuple[str, str | None]]) -> ClassScore:

@@ -274,15 +274,15 @@ def files_of(folder: ImageFolder, rows: Sequence[StoredImage]) -> list[tuple[str
 
     One whose file is gone is an error, since an export must hold all; it is said before anything is written or sent.
     """
-    found: list[tuple[str, Path | bytes]] = []
+    files: list[tuple[str, Path | bytes]] = []
     for row in rows:
         path = folder.find(row.key)
         if path is None:
             raise UserError(
                 f"The file of picture {row.name[:80]!r} is gone from {folder.path}. Restore a backup.", status=409
             )
-        found.append((f"{row.key}.png", path))
-    return [*found, (CREDITS_FILE, write_credits(rows))]
+        files.append((f"{row.key}.png", path))
+    return [*files, (CREDITS_FILE, write_credits(rows))]
 
 
 def write_folder(folder: ImageFolder, rows: Sequence[StoredImage], out: Path) -> None:

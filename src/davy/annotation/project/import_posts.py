@@ -212,15 +212,15 @@ def _longest(rows: pl.DataFrame) -> str | None:
 
 def _gold_columns(rows: pl.DataFrame, scheme: Scheme | None, taken: set[str | None]) -> dict[str, str]:
     """Return which columns hold right answers: those called like a question, else those whose values are its labels."""
-    found: dict[str, str] = {}
+    columns: dict[str, str] = {}
     for question in (question for question in scheme.questions if question.derived is None) if scheme else ():
         name = question.name
         named = _matching_column(rows.columns, (f"{name}{GOLD}", name, f"label_{name}"))
-        free = [column for column in rows.columns if column not in {*taken, *found.values()}]
+        free = [column for column in rows.columns if column not in {*taken, *columns.values()}]
         column = named or next((column for column in free if _has_labels(rows[column], question)), None)
         if column is not None:
-            found[name] = column
-    return found
+            columns[name] = column
+    return columns
 
 
 def _has_labels(values: pl.Series, question: Question) -> bool:

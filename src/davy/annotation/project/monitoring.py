@@ -229,7 +229,7 @@ def state_key(phase: Phase, tallies: Sequence[Tally]) -> str:
 
 def due_phases(db: Connection, *, at: datetime | None = None) -> list[Phase]:
     """Return the phases of open projects that should be measured again."""
-    found = []
+    due = []
     for project in projects.list_projects(db):
         if project.state != "open":
             continue
@@ -237,8 +237,8 @@ def due_phases(db: Connection, *, at: datetime | None = None) -> list[Phase]:
             if phase.state != "waiting" and is_snapshot_due(
                 agreements.newest(db, phase.id), phase_answers.tallies_of(db, [phase.id]), at=at
             ):
-                found.append(phase)
-    return found
+                due.append(phase)
+    return due
 
 
 def save_snapshot(db: Connection, phase_id: str) -> AgreementSnapshot:
@@ -305,13 +305,13 @@ def figures(db: Connection, phase: Phase) -> tuple[dict[str, Any], int]:
     given = sum(tally.given for tally in tallies)
     scheme = agreement.scheme_of(db, project)
     every = agreement.stride(db, phase)
-    found = agreement.studies_of(db, project, phase, every=every)
+    studies = agreement.studies_of(db, project, phase, every=every)
     before = agreements.newest(db, phase.id)
     content = {
         "every": every,
-        "questions": [_question(study, scheme) for study in found],
+        "questions": [_question(study, scheme) for study in studies],
         "states": phase_answers.count_states(db, phase.id),
-        "series": _series(before, found, given),
+        "series": _series(before, studies, given),
     }
     return content, given
 

@@ -171,13 +171,13 @@ def _severity_levels(severities: Sequence[float]) -> Sequence[float]:
 
 def severities(frames: Iterable[pl.DataFrame], scheme: Scheme) -> dict[str, float]:
     """Return the severity of each post that has one above nothing, by id."""
-    found: dict[str, float] = {}
+    by_post: dict[str, float] = {}
     for frame in frames:
         ids = [str(it) for it in frame["id"]]
         for post, value in zip(ids, _severities_in(frame, scheme), strict=True):
             if value > 0:
-                found[post] = value
-    return found
+                by_post[post] = value
+    return by_post
 
 
 def _severities_in(frame: pl.DataFrame, scheme: Scheme) -> list[float]:

@@ -312,7 +312,7 @@ def _by_name(root: YamlMap, key: str, kind: type, problems: Problems) -> dict[st
     if not isinstance(node, YamlMap):
         problems.add(root.line_of(key), f"`{key}` must be a mapping of names to rules.")
         return {}
-    found = {}
+    by_name = {}
     for name, inner in node.items():
         line = line_at(name, root.line_of(key))
         if isinstance(inner, YamlText):  # `sexist: unanimous` says enough
@@ -320,8 +320,8 @@ def _by_name(root: YamlMap, key: str, kind: type, problems: Problems) -> dict[st
         if not isinstance(inner, YamlMap):
             problems.add(line, f"`{key}`, {str(name)!r}: write a rule's name or a mapping such as {{rule: unanimous}}.")
             continue
-        found[str(name)] = _built(kind, inner, f"`{key}`, {str(name)!r}", problems, line)
-    return found
+        by_name[str(name)] = _built(kind, inner, f"`{key}`, {str(name)!r}", problems, line)
+    return by_name
 
 
 def _built(kind: type, node: YamlMap, title: str, problems: Problems, line: int) -> Any:

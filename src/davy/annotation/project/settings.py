@@ -144,16 +144,16 @@ class AgreementGate:
 
 def level_marks(levels: Sequence[str]) -> dict[str, float]:
     """Return question → accuracy from entries `question=accuracy`."""
-    found = {}
+    marks = {}
     for entry in levels:
         question, _, accuracy = (part.strip() for part in str(entry).partition("="))
         try:
-            found[question] = float(accuracy)
+            marks[question] = float(accuracy)
         except ValueError:
-            found[question] = 0.0
-        if not question or not 0 < found[question] <= 1:
+            marks[question] = 0.0
+        if not question or not 0 < marks[question] <= 1:
             raise ValueError(f"levels has {entry!r}; write question=accuracy, such as category=0.6")
-    return found
+    return marks
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,8 +11,6 @@ A shared answer is by `together`, with the notes of the talk; writing it down ag
 for the corpus it is also the verdict, by consensus. It is counted in a tally of its own.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 

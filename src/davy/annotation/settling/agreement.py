@@ -101,17 +101,17 @@ def studies_of(
     from davy.measure.agreement_study import MOST_LABELS, StudyQuestion, study_marks, study_question
 
     scheme = scheme_of(db, project)
-    found = []
+    studies = []
     for question, ratings in ratings_of(db, project, phase, scheme, every=every):
         if len(ratings.labels) > MOST_LABELS:  # sets of labels without end; each label alone is in the export
             continue
         asked = StudyQuestion(question.name, question.name, ratings.labels, question.ordered)
-        found.append(study_question(asked, phase.name, ratings, bootstrap=bootstrap))
+        studies.append(study_question(asked, phase.name, ratings, bootstrap=bootstrap))
     for question, posts in marked_posts(db, project, phase, scheme, every=every):
         asked = StudyQuestion(question.name, question.name, question.label_names)
-        found.append(study_marks(asked, phase.name, posts, bootstrap))
+        studies.append(study_marks(asked, phase.name, posts, bootstrap))
     order = [question.name for question in scheme.questions]
-    return sorted(found, key=lambda study: order.index(study.question))
+    return sorted(studies, key=lambda study: order.index(study.question))
 
 
 def marked_posts(

@@ -59,15 +59,15 @@ def audit(
         by, budget = "check", len(ids)
     with open_store(database) as store:
         with store.read() as db:
-            found = projects.get(db, project)
-            chosen = _phase(db, found.id, phase)
-            scheme = scheme_of(db, found)
+            chosen_project = projects.get(db, project)
+            chosen = _phase(db, chosen_project.id, phase)
+            scheme = scheme_of(db, chosen_project)
             if posts is not None:
-                given = auditing.checks_of_posts(db, found, chosen, scheme, ids)
+                given = auditing.checks_of_posts(db, chosen_project, chosen, scheme, ids)
             elif by == "annotators":
-                given = auditing.doubts_of_annotators(db, found, chosen, scheme)
+                given = auditing.doubts_of_annotators(db, chosen_project, chosen, scheme)
             else:
-                given = auditing.doubts_of_detector(db, found, chosen, scheme, _detector(by, store))
+                given = auditing.doubts_of_detector(db, chosen_project, chosen, scheme, _detector(by, store))
             with console.progress("Looking at settled posts") as step:
                 doubts = []
                 for doubt in given:
@@ -75,16 +75,16 @@ def audit(
                     step(1)
         limit = 0 if dry_run else budget
         with store.write() as db:
-            done = auditing.audit(db, found, chosen, doubts, by=events.SHELL, budget=limit, at_least=at_least)
+            done = auditing.audit(db, chosen_project, chosen, doubts, by=events.SHELL, budget=limit, at_least=at_least)
     if json:
-        console.json({"project": found.id, "phase": chosen.name, "by": by, **_audit_values(done)})
+        console.json({"project": chosen_project.id, "phase": chosen.name, "by": by, **_audit_values(done)})
     elif posts is not None:
         passed = len(ids) - len(done.opened)
         console.note(
             f"{len(done.opened):,} settled posts go to experts; {passed:,} are not settled here or were checked."
         )
     else:
-        _print_doubts(done, f"Doubts about {chosen.name!r} of {found.id}, by {by}")
+        _print_doubts(done, f"Doubts about {chosen.name!r} of {chosen_project.id}, by {by}")
 
 
 def _audit_values(done: auditing.Audit) -> dict[str, Any]:
@@ -125,8 +125,8 @@ def pools(project: Project, database: Database = None, json: Json = False) -> No
     """
 
     with open_store(database) as store, store.read() as db:
-        found = projects.get(db, project)
-        figures = pools_of(db, found, scheme_of(db, found))
+        chosen_project = projects.get(db, project)
+        figures = pools_of(db, chosen_project, scheme_of(db, chosen_project))
     if json:
         console.json([_figure(it) for it in figures])
         return
@@ -139,7 +139,7 @@ def pools(project: Project, database: Database = None, json: Json = False) -> No
             (it.question, it.among or "all", it.pool or "(none)", it.people, it.right.n, str(it.right).split(" (")[0])
             for it in figures
         ],
-        title=f"Pools of {found.id} against gold",
+        title=f"Pools of {chosen_project.id} against gold",
         right=["people", "posts", "right"],
     )
 

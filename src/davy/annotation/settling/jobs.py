@@ -26,12 +26,12 @@ def measure_agreement(context: JobContext) -> dict[str, Any]:
 def enqueue_due_phases(store: Store) -> int:
     """Make a job for each phase that is due; return how many are."""
     with store.read() as db:
-        found = [(phase, phase_answers.tallies_of(db, [phase.id])) for phase in monitoring.due_phases(db)]
-    if found:
+        due = [(phase, phase_answers.tallies_of(db, [phase.id])) for phase in monitoring.due_phases(db)]
+    if due:
         with store.write() as db:
-            for phase, tallies in found:
+            for phase, tallies in due:
                 key = monitoring.state_key(phase, tallies)
                 jobs.enqueue(
                     db, MEASURE_AGREEMENT, {"phase": phase.id}, owner=events.SYSTEM, key=key, project=phase.project
                 )
-    return len(found)
+    return len(due)

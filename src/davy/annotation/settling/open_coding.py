@@ -122,15 +122,15 @@ def page_of(
         return codes.posts_under(
             db, codes_beneath(codes.list_codes(db, project.id, counts=False), code), after=after, limit=limit
         )
-    found: list[str] = []
-    while len(found) < limit:
+    chosen: list[str] = []
+    while len(chosen) < limit:
         page = codes.posts_of_project(db, project.id, after=after, limit=READ)
         done = codes.coded_by(db, project.id, by, page) if show == "new" else set()
-        found += [post for post in page if post not in done]
+        chosen += [post for post in page if post not in done]
         if len(page) < READ:
             break
         after = page[-1]
-    return found[:limit]
+    return chosen[:limit]
 
 
 def put_named(db: Connection, project: Project, name: str, post: str, *, by: str) -> Code:

@@ -56,7 +56,7 @@ def create(
     marks = dict.fromkeys(baseline or [], "baseline")
     settings = comparing.ComparisonSettings(top=top, marks=marks, bootstrap=Bootstrap(resamples=0))
     with console.ShellReporter() as reporter:
-        found = comparing.compare_systems(
+        comparison = comparing.compare_systems(
             source,
             comparing.files_in(predictions),
             scheme=scheme,
@@ -67,7 +67,7 @@ def create(
             reporter=reporter,
         )
         posts = comparing.gold_posts(source)
-        items = inspection.write_inspection(found, posts, out, question=question, most=most, seed=seed)
+        items = inspection.write_inspection(comparison, posts, out, question=question, most=most, seed=seed)
     _note_project(out, len(items))
     console.note("They are in clear in the files. Give people breaks, and let them refuse.")
 
@@ -107,11 +107,11 @@ def summary(project: Project, database: Database = None, json: Json = False) -> 
     from davy.store import open_store
 
     with open_store(database) as store:
-        found = inspection.summarise_inspection(store, project)
+        figures = inspection.summarise_inspection(store, project)
     if json:
-        console.json(found.to_dict())
+        console.json(figures.to_dict())
         return
-    for table in found.tables():
+    for table in figures.tables():
         console.out().print(table.rich())
 
 
@@ -151,13 +151,13 @@ def correct(
 
       davy inspect correct gold.csv review.csv --scheme edos --out gold-2.csv
     """
-    found = inspection.write_corrected(gold, review, out, scheme=scheme)
+    corrected = inspection.write_corrected(gold, review, out, scheme=scheme)
     if json:
-        console.json(found.to_dict())
+        console.json(corrected.to_dict())
         return
-    rows = [(it.id, it.question, it.before or "–", it.after or "–") for it in found.corrections]
+    rows = [(it.id, it.question, it.before or "–", it.after or "–") for it in corrected.corrections]
     console.table(["id", "question", "before", "after"], rows, title=f"{len(rows):,} labels corrected")
-    console.note(f"Written: {out}. Data {found.before} → {found.after}")
+    console.note(f"Written: {out}. Data {corrected.before} → {corrected.after}")
 
 
 def _note_project(out: Path, posts: int) -> None:

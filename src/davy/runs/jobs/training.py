@@ -153,11 +153,11 @@ def _measure(
     for others in (beside, {}) if beside else ({},):
         try:
             models = {wanted.name: str(model), **{name: find_model(context, name, one) for name, one in others.items()}}
-            found = evaluate_action.evaluate(test, models, scheme=scheme, texts=False, reporter=reporter)
+            measured = evaluate_action.evaluate(test, models, scheme=scheme, texts=False, reporter=reporter)
         except UserError as error:  # another detector may not answer these questions; the own one still counts
             reporter.note(f"Not measured{' beside others' if others else ''}: {error.message}")
             continue
-        evaluate_action.write_evaluation(found, out / EVALUATION)
+        evaluate_action.write_evaluation(measured, out / EVALUATION)
         return len(test)
     return 0
 

@@ -111,13 +111,13 @@ async def _picture_result(request: Request, detector: Detector, picture: Picture
         return score_meme(picture, text or None, scorer)
 
     try:
-        found = await within_time(context_of(request), detector.run(look))
+        outcome = await within_time(context_of(request), detector.run(look))
     except UserError:
         if text or detector.scorer.abilities.images:
             raise
         raise LocalizedError("picture_text", status=422) from None  # nothing could be read, and nobody typed it
-    result = await _shown(request, detector, found.scores, found.text)
-    return {**result, "looked": found.looked, "read": found.read}
+    result = await _shown(request, detector, outcome.scores, outcome.text)
+    return {**result, "looked": outcome.looked, "read": outcome.read}
 
 
 def _picture(form: FormData) -> Picture:

@@ -146,25 +146,25 @@ def _text(request: Request, place: ProjectAccess, suite: ProjectSuite, form: For
 
 
 def _fills(form: FormData) -> tuple[FillIn, ...]:
-    found = []
+    fills = []
     for at in range(MOST_ROWS + SPARE):
         name, words = field(form, f"fill-{at}", most=40), _lines(form, f"words-{at}")
         if name or words:
             if not _SLOT_NAME.fullmatch(name):
                 raise LocalizedError("slot_name", status=422, name=name[:40])
-            found.append(FillIn(name, words, bool(form.get(f"target-{at}"))))
-    return tuple(found)
+            fills.append(FillIn(name, words, bool(form.get(f"target-{at}"))))
+    return tuple(fills)
 
 
 def _parts(form: FormData) -> tuple[SuitePart, ...]:
-    found = []
+    parts = []
     for at in range(MOST_ROWS + SPARE):
         title, templates = field(form, f"part-{at}", most=120), _lines(form, f"templates-{at}")
         if title or templates:
             if not title:
                 raise LocalizedError("part_title", status=422)
-            found.append(SuitePart(title, field(form, f"label-{at}", most=120), templates))
-    return tuple(found)
+            parts.append(SuitePart(title, field(form, f"label-{at}", most=120), templates))
+    return tuple(parts)
 
 
 def _lines(form: FormData, name: str) -> tuple[str, ...]:
@@ -213,10 +213,11 @@ def _editor(
     wrong: str = "",
     status: int = 200,
 ) -> Response:
-    found = None if as_yaml else read_form(text)
+    shown_form = None if as_yaml else read_form(text)
     questions = _questions(request, place)
     labels = next(
-        (it[2] for it in questions if found is not None and it[:2] == (found.scheme, found.question)), questions[0][2]
+        (it[2] for it in questions if shown_form is not None and it[:2] == (shown_form.scheme, shown_form.question)),
+        questions[0][2],
     )
     return project_page(
         request,
@@ -225,7 +226,7 @@ def _editor(
         status=status,
         suite=suite,
         text=text,
-        form=found,
+        form=shown_form,
         fits=read_form(text) is not None,
         questions=[(scheme, name, question_title_of(request, scheme, name, place)) for scheme, name, _ in questions],
         labels=labels,

@@ -67,15 +67,15 @@ class Workplace:
 
     def latest(self, db: Connection, kinds: tuple[str, ...], *, limit: int) -> list[Job]:
         """Return the newest runs of this place."""
-        found = [job for kind in kinds for job in jobs.latest(db, kind=kind, project=self.project, limit=limit)]
+        newest = [job for kind in kinds for job in jobs.latest(db, kind=kind, project=self.project, limit=limit)]
         if self.project is None:
-            found = [
+            newest = [
                 job
                 for kind in kinds
                 for job in jobs.latest(db, kind=kind, visible_to=self.account.id, limit=limit)
                 if job.project is None
             ]
-        return sorted(found, key=lambda job: job.id, reverse=True)[:limit]
+        return sorted(newest, key=lambda job: job.id, reverse=True)[:limit]
 
 
 def in_workplace(act: str, project_act: str) -> Callable[[Request], Workplace]:

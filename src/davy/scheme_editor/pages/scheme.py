@@ -40,17 +40,17 @@ Makes = Annotated[User, Depends(allowed("make projects"))]
 def overview(request: Request, who: Makes, draft_id: str) -> Response:
     """Return the scheme's page: its words, its questions, and what is missing."""
     with context_of(request).store.read() as db:
-        found = schemes.own_draft(db, who, draft_id)
+        own = schemes.own_draft(db, who, draft_id)
         edits = scheme_drafts.edits(db, who.id, draft_id)
     words = render.translator_of(request)
     return _page(
         request,
-        found,
+        own,
         "scheme.html",
         edits=[(it.edit, it.saved_at, len(it.content["questions"])) for it in edits],
-        questions=_listed(found.content, words.lang),
+        questions=_listed(own.content, words.lang),
         longest={"title": scheme_form.LONGEST_TITLE, "words": scheme_form.LONGEST_WORDS},
-        guideline=(found.content.get("guidelines") or [{}])[-1].get("text") or {},
+        guideline=(own.content.get("guidelines") or [{}])[-1].get("text") or {},
     )
 
 
@@ -77,15 +77,15 @@ def add_question(request: Request, who: Makes, draft_id: str, form: Form) -> Res
 def question(request: Request, who: Makes, draft_id: str, question_number: int) -> Response:
     """Return the form of one question."""
     with context_of(request).store.read() as db:
-        found = schemes.own_draft(db, who, draft_id)
-    at = _at(found.content, question_number)
+        own = schemes.own_draft(db, who, draft_id)
+    at = _at(own.content, question_number)
     return _page(
         request,
-        found,
+        own,
         "scheme_question.html",
         number=question_number,
-        q=found.content["questions"][at],
-        above=[it for it in found.content["questions"][:at] if kind_called(it.get("kind")).of_labels],
+        q=own.content["questions"][at],
+        above=[it for it in own.content["questions"][:at] if kind_called(it.get("kind")).of_labels],
         kinds=tuple(QUESTION_KINDS),
         blank_rows=scheme_form.BLANK_ROWS,
         most=scheme_form.MOST_LABELS,
@@ -153,10 +153,10 @@ def remove(request: Request, who: Makes, draft_id: str, act: str, form: Form) ->
 def preview(request: Request, who: Makes, draft_id: str) -> Response:
     """Return the labelling page with a made-up post; what is answered there is shown and not kept."""
     with context_of(request).store.read() as db:
-        found = schemes.own_draft(db, who, draft_id)
-    if draft.problems(found.content):
+        own = schemes.own_draft(db, who, draft_id)
+    if draft.problems(own.content):
         return render.redirect(request, f"/schemes/{draft_id}", "scheme_not_ready")
-    scheme, words = draft.finished(found.content), render.translator_of(request)
+    scheme, words = draft.finished(own.content), render.translator_of(request)
     post = PostText(words("scheme.preview_post"), words("scheme.preview_post"), words.lang)
     given = read_answers(scheme, FormData(list(request.query_params.multi_items())), post.plain)
     asked = question_views(scheme, scheme.guideline, words.lang)
@@ -164,7 +164,7 @@ def preview(request: Request, who: Makes, draft_id: str) -> Response:
     state = FormState(given.answers, missing=given.missing if tried else (), wrong=given.wrong)
     return _page(
         request,
-        found,
+        own,
         "scheme_preview.html",
         questions_html=questions_html(context_of(request).templates, words, scheme, asked, state, post),
         saved=_answers(scheme, given.answers, words.lang, post.plain) if tried and not given.missing else None,
@@ -178,11 +178,11 @@ def preview(request: Request, who: Makes, draft_id: str) -> Response:
 def as_file(request: Request, who: Makes, draft_id: str) -> Response:
     """Return the scheme as a YAML file, which every command that takes a scheme reads."""
     with context_of(request).store.read() as db:
-        found = schemes.own_draft(db, who, draft_id)
-    if draft.problems(found.content):
+        own = schemes.own_draft(db, who, draft_id)
+    if draft.problems(own.content):
         return render.redirect(request, f"/schemes/{draft_id}", "scheme_not_ready")
-    headers = {"Content-Disposition": f'attachment; filename="{found.name}.yaml"'}
-    text = shipped.to_yaml(draft.finished(found.content))
+    headers = {"Content-Disposition": f'attachment; filename="{own.name}.yaml"'}
+    text = shipped.to_yaml(draft.finished(own.content))
     return Response(text, media_type="application/yaml; charset=utf-8", headers=headers)
 
 

@@ -90,15 +90,15 @@ def save(db: Connection, scheme: Scheme, yaml: str, *, by: str) -> StoredScheme:
 
     The text of a scheme that a project uses stays as it was: one project can't change what another shows.
     """
-    found = _find_version(db, scheme.name, scheme.version, lock=True)
+    kept = _find_version(db, scheme.name, scheme.version, lock=True)
     new = digest(scheme)
     about = f"scheme {scheme.name} {scheme.version}"
     key = (schemes.c.name == scheme.name, schemes.c.version == scheme.version)
-    if found is None:
+    if kept is None:
         values = {"yaml": yaml, "digest": new, "added_at": now(), "added_by": by}
         db.execute(insert(schemes).values(name=scheme.name, version=scheme.version, **values))
         events.record(db, by=by, what="scheme added", about=about, digest=new)
-    elif found.digest != new:
+    elif kept.digest != new:
         if has_answers(db, scheme.name, scheme.version) or _has_project(db, scheme):
             raise UserError(
                 f"Scheme {scheme.name!r} version {scheme.version} is in use, so it can't change. "
@@ -106,8 +106,8 @@ def save(db: Connection, scheme: Scheme, yaml: str, *, by: str) -> StoredScheme:
                 status=409,
             )
         db.execute(update(schemes).where(*key).values(yaml=yaml, digest=new))
-        events.record(db, by=by, what="scheme changed", about=about, was=found.digest, digest=new)
-    elif found.yaml != yaml and not _has_project(db, scheme):
+        events.record(db, by=by, what="scheme changed", about=about, was=kept.digest, digest=new)
+    elif kept.yaml != yaml and not _has_project(db, scheme):
         db.execute(update(schemes).where(*key).values(yaml=yaml))
         events.record(db, by=by, what="scheme text changed", about=about)
     for guideline in scheme.guidelines:
@@ -117,12 +117,12 @@ def save(db: Connection, scheme: Scheme, yaml: str, *, by: str) -> StoredScheme:
 
 def get(db: Connection, name: str, version: int | None = None) -> StoredScheme:
     """Return a version of a scheme, the newest where none is named."""
-    found = _find_version(db, name, version)
-    if found is None:
+    stored = _find_version(db, name, version)
+    if stored is None:
         names = [str(it) for it in db.scalars(select(schemes.c.name).distinct())]
         which = name if version is None else f"{name} version {version}"
         raise UserError(f"This database has no scheme {which!r}.{nearest(name, names)}", status=404)
-    return found
+    return stored
 
 
 def stamp_of(db: Connection, project: Project) -> tuple[Any, ...]:

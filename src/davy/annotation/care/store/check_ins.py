@@ -101,13 +101,13 @@ def waiting(db: Connection, reader: Member) -> int:
 
 def mark_seen(db: Connection, reader: Member, check_in_id: str) -> CheckIn:
     """Note that a contact has seen a check-in; one that they may not read is not found."""
-    found = next((it for it in for_reader(db, reader, limit=10_000) if it.id == check_in_id), None)
-    if found is None:
+    check_in = next((it for it in for_reader(db, reader, limit=10_000) if it.id == check_in_id), None)
+    if check_in is None:
         raise UserError("There is no such check-in.", status=404)
-    if found.seen_at is None:
+    if check_in.seen_at is None:
         unseen = (check_ins.c.id == check_in_id, check_ins.c.seen_at.is_(None))
         _ROWS.update(db, *unseen, seen_at=now(), seen_by=reader.user)
-    return found
+    return check_in
 
 
 def of_person(db: Connection, user_id: str, *, project_id: str | None = None) -> list[CheckIn]:

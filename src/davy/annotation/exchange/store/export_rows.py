@@ -102,11 +102,11 @@ def _annotations(
         given = labels[annotation]
         before = given.get(question, ())
         given[question] = before if label == NONE else (*before, label)
-    found: defaultdict[str, list[Annotation]] = defaultdict(list)
+    by_post: defaultdict[str, list[Annotation]] = defaultdict(list)
     for row in db.execute(select(*_OWN).where(*where).order_by(annotations.c.id)).all():
         if row.project == project_id and row.phase in wanted:
-            found[row.post].append(_annotation(row, labels.get(row.id, {})))
-    return found
+            by_post[row.post].append(_annotation(row, labels.get(row.id, {})))
+    return by_post
 
 
 _OWN = [annotations.c[name] for name in Annotation.__dataclass_fields__ if name != "answers"]

@@ -79,14 +79,14 @@ def answers_by_pair(db: Connection, item_ids: Sequence[str]) -> dict[tuple[str, 
     """Return what was answered to these items by whom: (item, annotator) → question → labels."""
     columns = (assignments.c.item, assignments.c.annotator, answers.c.question, answers.c.label)
     query = select(*columns).outerjoin_from(assignments, answers, answers.c.annotation == assignments.c.annotation)
-    found: dict[tuple[str, str], dict[str, tuple[str, ...]]] = {}
+    by_pair: dict[tuple[str, str], dict[str, tuple[str, ...]]] = {}
     for item, who, question, label in db.execute(
         query.where(assignments.c.item.in_(item_ids)).order_by(answers.c.question, answers.c.position)
     ):
-        given = found.setdefault((item, who), {})
+        given = by_pair.setdefault((item, who), {})
         if question is not None:
             given[question] = given.get(question, ()) + ((label,) if label != NONE else ())
-    return found
+    return by_pair
 
 
 def add_answers(db: Connection, phase: Phase, incoming: Sequence[IncomingAnswer]) -> None:

@@ -36,19 +36,21 @@ def my_answers(
     except ValueError:
         raise LocalizedError("choice") from None
     with context_of(request).store.read() as db:
-        found = answered_items(db, place.project.id, place.account.id, search=q.strip(), before=until, limit=SHOWN + 1)
+        answered = answered_items(
+            db, place.project.id, place.account.id, search=q.strip(), before=until, limit=SHOWN + 1
+        )
         scheme = scheme_of(db, place.project)
     words, context = render.translator_of(request), context_of(request)
     asked = question_views(scheme, scheme.guideline, words.lang)
     flags = flag_titles(words)
-    shown = found[:SHOWN]
+    shown = answered[:SHOWN]
     return project_page(
         request,
         place,
         "my_answers.html",
         rows=[_row(item, asked, flags, context.mask(item.text), place) for item in shown],
         q=q,
-        older=shown[-1].at.isoformat() if len(found) > SHOWN else "",
+        older=shown[-1].at.isoformat() if len(answered) > SHOWN else "",
         display=display_choice_of(place.project, member_of(place)),
     )
 

@@ -353,9 +353,9 @@ def shown_marks(answer: Iterable[str], masked: str, title_of: Callable[[str], st
 def _words(
     text: PostText, label: str, marked: Iterable[int], letters: dict[int, str] | None = None
 ) -> tuple[WordView, ...]:
-    chosen, found, last = set(marked), [], 0
+    chosen, views, last = set(marked), [], 0
     for place, (start, end) in enumerate(find_words(text.plain)):
-        found.append(
+        views.append(
             WordView(
                 f"{start}-{end}" + (f":{label}" if label else ""),
                 text.plain[last:start],
@@ -366,4 +366,4 @@ def _words(
             )
         )
         last = end
-    return tuple(found)
+    return tuple(views)

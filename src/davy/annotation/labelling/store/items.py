@@ -163,11 +163,11 @@ def offer_again(db: Connection, phase_id: str, post_key: str) -> None:
 
 def remove_untouched(db: Connection, phase_id: str, post_key: str) -> bool:
     """Take a post out of a phase where nobody has had it yet; return whether it stands there no more."""
-    found = db.scalar(select(items.c.id).where(items.c.phase == phase_id, items.c.post == post_key))
-    if found is None:
+    item_id = db.scalar(select(items.c.id).where(items.c.phase == phase_id, items.c.post == post_key))
+    if item_id is None:
         return True
     had = select(assignments.c.id).where(assignments.c.item == items.c.id)
-    gone = db.execute(delete(items).where(items.c.id == found, items.c.given == 0, ~had.exists())).rowcount
+    gone = db.execute(delete(items).where(items.c.id == item_id, items.c.given == 0, ~had.exists())).rowcount
     if gone:
         phases.grow(db, phase_id, -1)
     return bool(gone)

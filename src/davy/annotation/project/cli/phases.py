@@ -131,11 +131,11 @@ def add_posts(
 def _go(project: str, name: str, what: str, anyway: str | None, database: str | None) -> None:
 
     with open_store(database) as store, store.write() as db:
-        found = projects.get(db, project)
+        chosen = projects.get(db, project)
         phase = phases.by_name(db, project, name)
         act = phase_gates.open_phase if what == "open" else phase_gates.close_phase
         try:
-            done = act(db, found, phase, by=events.SHELL, anyway=anyway)
+            done = act(db, chosen, phase, by=events.SHELL, anyway=anyway)
         except phase_gates.PhaseNotReady as error:
             raise UserError(f"{error.message} To go on all the same: --anyway REASON") from None
     console.note(f"Phase {done.name} is {done.state}.")

@@ -180,13 +180,13 @@ def list_(database: Database = None, json: Json = False) -> None:
     """
 
     with open_store(database) as store, store.read() as db:
-        found = [
+        listed = [
             (it, phases.of_project(db, it.id), len(members.of_project(db, it.id))) for it in projects.list_projects(db)
         ]
     if json:
-        console.json([{**_about(it), "phases": [_phase(phase) for phase in steps]} for it, steps, _ in found])
+        console.json([{**_about(it), "phases": [_phase(phase) for phase in steps]} for it, steps, _ in listed])
         return
-    if not found:
+    if not listed:
         console.note("There are no projects yet. Make one: davy project create gmhp7k --name pilot --posts posts.csv")
         return
     rows = [
@@ -198,7 +198,7 @@ def list_(database: Database = None, json: Json = False) -> None:
             people,
             it.state,
         )
-        for it, steps, people in found
+        for it, steps, people in listed
     ]
     console.table(["name", "title", "scheme", "open phases", "people", "state"], rows, right=["people"])
 
@@ -213,10 +213,10 @@ def show(project: Name, database: Database = None, json: Json = False) -> None:
     """
 
     with open_store(database) as store, store.read() as db:
-        found = projects.get(db, project)
-        rows = phase_gates.phase_statuses(db, found)
+        shown = projects.get(db, project)
+        rows = phase_gates.phase_statuses(db, shown)
     if json:
-        console.json({**_about(found), "phases": [{**_phase(it.phase), **_status_row(it)} for it in rows]})
+        console.json({**_about(shown), "phases": [{**_phase(it.phase), **_status_row(it)} for it in rows]})
         return
     console.table(
         ["phase", "kind", "state", "posts", "answers", "per person", "what is next"],
@@ -232,7 +232,7 @@ def show(project: Name, database: Database = None, json: Json = False) -> None:
             )
             for it in rows
         ],
-        title=f"Project {found.id}: {found.title} ({found.scheme} {found.scheme_version}, {found.state})",
+        title=f"Project {shown.id}: {shown.title} ({shown.scheme} {shown.scheme_version}, {shown.state})",
         right=["posts", "answers", "per person"],
     )
 
@@ -302,13 +302,13 @@ def invite(
     """
     lasts = invitation_time(days)
     with open_store(database) as store, store.write() as db:
-        found = projects.get(db, project)
-        came = invite_to(db, found.id, login, role or ["annotator"], by=events.SHELL, lasts=lasts, pool=pool)
+        chosen = projects.get(db, project)
+        came = invite_to(db, chosen.id, login, role or ["annotator"], by=events.SHELL, lasts=lasts, pool=pool)
     if isinstance(came, Joined):
         known, member = came.user, came.member
         if json:
             console.json({"login": known.login, "roles": list(member.roles), "pseudonym": member.pseudonym})
-        console.note(f"{known.login} is on the roster of {found.id} as {', '.join(member.roles)}.")
+        console.note(f"{known.login} is on the roster of {chosen.id} as {', '.join(member.roles)}.")
         return
     made, link = came.invitation, invitation_link(base_url, came.token)
     if json:

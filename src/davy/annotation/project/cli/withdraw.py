@@ -49,16 +49,18 @@ def withdraw(
     """
 
     wanted = withdrawing.withdrawn_ids(ids, platform)
-    found: dict[str, Any] = {"asked": len(wanted), "dry_run": dry_run, "database": None, "files": []}
+    outcome: dict[str, Any] = {"asked": len(wanted), "dry_run": dry_run, "database": None, "files": []}
     if file is None or database is not None or Path("davy.sqlite").exists():
-        found["database"] = _withdraw_stored(database, wanted, project, dry_run=dry_run)
+        outcome["database"] = _withdraw_stored(database, wanted, project, dry_run=dry_run)
     for path in file or []:
         done = withdrawing.clear(path, wanted, change=not dry_run)
-        found["files"].append({"file": done.file, "rows": done.rows, "removed": done.removed, "derived": done.derived})
+        outcome["files"].append(
+            {"file": done.file, "rows": done.rows, "removed": done.removed, "derived": done.derived}
+        )
     if json:
-        console.json(found)
+        console.json(outcome)
     else:
-        _print_withdrawn(found)
+        _print_withdrawn(outcome)
 
 
 def _withdraw_stored(database: str | None, wanted: list[str], project: str | None, *, dry_run: bool) -> dict[str, Any]:

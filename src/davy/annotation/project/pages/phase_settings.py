@@ -155,19 +155,19 @@ def _marked(form: FormData, asked: list[str]) -> tuple[str, ...]:
 
 
 def _batches(form: FormData) -> Mapping[str, Batch]:
-    found = {}
+    batches = {}
     for place in range(MOST_BATCHES):
         name = field(form, f"batch.{place}.name", most=40)
         if not name:
             continue
-        if name in found:
+        if name in batches:
             raise LocalizedError("batch_twice", status=422, name=name)
-        found[name] = Batch(
+        batches[name] = Batch(
             people=tuple(str(one) for one in form.getlist(f"batch.{place}.people")),
             quota=whole_number(form, f"batch.{place}.quota"),
             deadline=field(form, f"batch.{place}.deadline") or None,
         )
-    return found
+    return batches
 
 
 def _number(form: FormData, name: str, usual: float | None) -> Any:

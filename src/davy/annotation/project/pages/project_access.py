@@ -162,11 +162,11 @@ def session_token(request: Request) -> str:
 
 def find_access(request: Request, db: Connection, token: str, project_id: str) -> ProjectAccess:
     """Return where the sender stands in a project; one that they have no part in is refused like one there isn't."""
-    found = members.find_requester(db, token, project_id)
-    who = set_visitor(request, found[:2] if found else None)
-    if found is None or who.account is None:
+    requester = members.find_requester(db, token, project_id)
+    who = set_visitor(request, requester[:2] if requester else None)
+    if requester is None or who.account is None:
         raise SignInRequired
-    _, account, project, member = found
+    _, account, project, member = requester
     return _access(project, member, account)
 
 

@@ -233,7 +233,7 @@ def _care(form: FormData, settings: ProjectSettings, scheme: Scheme) -> Mapping[
 
 
 def _contacts(form: FormData, settings: ProjectSettings, scheme: Scheme) -> Mapping[str, Any]:  # noqa: ARG001
-    found = []
+    contacts = []
     for place in range(MOST_CONTACTS):
         fields = {part: field(form, f"contact.{place}.{part}", most=500) for part in _CONTACT}
         if not any(fields.values()):
@@ -241,8 +241,8 @@ def _contacts(form: FormData, settings: ProjectSettings, scheme: Scheme) -> Mapp
         if not fields["name"]:
             raise LocalizedError("contact_name", status=422)
         words = {lang: fields[lang] for lang in LANGUAGES if fields[lang]}
-        found.append(Contact(fields["name"], words, fields["link"], fields["phone"]))
-    return {"support": (*found, *settings.support[MOST_CONTACTS:])}
+        contacts.append(Contact(fields["name"], words, fields["link"], fields["phone"]))
+    return {"support": (*contacts, *settings.support[MOST_CONTACTS:])}
 
 
 def _texts(form: FormData, settings: ProjectSettings, scheme: Scheme) -> Mapping[str, Any]:  # noqa: ARG001

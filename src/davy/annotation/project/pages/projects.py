@@ -281,12 +281,12 @@ def home(request: Request, who: Anyone) -> Response:
 
 def _open_projects(db: Connection, account: User) -> list[tuple[ProjectAccess, dict[str, Any]]]:
     """Return the open projects that a person is in, each with what waits for them there; work first."""
-    found = []
+    listed = []
     for project, member in projects.of_user(db, account.id)[:MOST_PROJECTS]:
         if project.state == "open":
             place = ProjectAccess(project, member, account)
-            found.append((place, work_waiting(db, place, phases.of_project(db, project.id))))
-    return sorted(found, key=lambda one: not any(one[1][kind] for kind in ("label", "memes", "talk", "cases")))
+            listed.append((place, work_waiting(db, place, phases.of_project(db, project.id))))
+    return sorted(listed, key=lambda one: not any(one[1][kind] for kind in ("label", "memes", "talk", "cases")))
 
 
 @router.post("/language")

@@ -162,10 +162,10 @@ def _add(
 
 
 def _answers(db: Connection, project_id: str, ids: Sequence[str]) -> dict[str, list[ChannelMessage]]:
-    found: dict[str, list[ChannelMessage]] = {}
+    by_question: dict[str, list[ChannelMessage]] = {}
     if not ids:
-        return found
+        return by_question
     query = _ROWS.select(messages.c.project == project_id, messages.c.replies_to.in_(ids))
     for message in _ROWS.list(db, query.order_by(messages.c.id)):
-        found.setdefault(message.replies_to or "", []).append(message)
-    return found
+        by_question.setdefault(message.replies_to or "", []).append(message)
+    return by_question

@@ -81,11 +81,11 @@ def of_project(db: Connection, project_id: str) -> list[Phase]:
 
 def by_name(db: Connection, project_id: str, name: str) -> Phase:
     """Return the phase of a project that has this name."""
-    found = of_project(db, project_id)
-    for phase in found:
+    every = of_project(db, project_id)
+    for phase in every:
         if phase.name == name:
             return phase
-    names = [phase.name for phase in found]
+    names = [phase.name for phase in every]
     hint = f" It has {', '.join(names)}." if names else " It has no phases yet."
     raise UserError(f"Project {project_id!r} has no phase {name[:60]!r}.{hint}", status=404)
 

@@ -87,12 +87,12 @@ def waiting(db: Connection, project: str) -> int:
 def waiting_for(db: Connection, user_id: str, *, everywhere: bool = False) -> dict[str, int]:
     """Return how many locked pictures wait in each project that a person manages, or with `everywhere` in every one."""
     query = select(picture_locks.c.project, func.count()).where(picture_locks.c.reported_at.is_(None))
-    found = {project: int(n) for project, n in db.execute(query.group_by(picture_locks.c.project))}
-    if everywhere or not found:
-        return found
+    counts = {project: int(n) for project, n in db.execute(query.group_by(picture_locks.c.project))}
+    if everywhere or not counts:
+        return counts
     mine = select(members.c.project, members.c.roles).where(members.c.user_id == user_id, members.c.left_at.is_(None))
     managed = {project for project, roles in db.execute(mine) if "manager" in roles.split("|")}
-    return {project: n for project, n in found.items() if project in managed}
+    return {project: n for project, n in counts.items() if project in managed}
 
 
 def is_locked(db: Connection, key: str) -> bool:

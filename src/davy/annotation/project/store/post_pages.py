@@ -105,18 +105,18 @@ def labels(db: Connection, project: str | None) -> list[str]:
 
 
 def _conditions(project: str | None, wanted: PostFilter, *, hidden: bool) -> list[ColumnElement[bool]]:
-    found = [owned_by(project), UNLOCKED]
+    conditions = [owned_by(project), UNLOCKED]
     if not hidden:
-        found.append(posts.c.hidden == 0)
+        conditions.append(posts.c.hidden == 0)
     if wanted.lang:
-        found.append(posts.c.lang == wanted.lang)
+        conditions.append(posts.c.lang == wanted.lang)
     if wanted.kind in KINDS:
-        found.append(posts.c.image.is_(None) if wanted.kind == "text" else posts.c.image.is_not(None))
+        conditions.append(posts.c.image.is_(None) if wanted.kind == "text" else posts.c.image.is_not(None))
     if wanted.label:
         # Labels are a JSON list kept as text: a label is in it with its quotes, so that no part of another matches.
         held = type_coerce(verdicts.c.labels, Text).contains(json.dumps(wanted.label), autoescape=True)
-        found.append(exists().where(verdicts.c.post == posts.c.id, held, _given_by(project), is_newest(project)))
-    return found
+        conditions.append(exists().where(verdicts.c.post == posts.c.id, held, _given_by(project), is_newest(project)))
+    return conditions
 
 
 def _given_by(project: str | None) -> ColumnElement[bool]:

@@ -133,11 +133,11 @@ def insert_rows(db: Connection, rows: Sequence[Mapping[str, Any]], *, project: s
 
 def find_key(db: Connection, project: str | None, post_id: str) -> str:
     """Return the key of a project's post, or of the shelf's, by the id that people see; another's is not found."""
-    found = keys_of(db, project, [post_id])
-    if not found:
+    keys = keys_of(db, project, [post_id])
+    if not keys:
         where = "on the shelf" if project is None else "in this project"
         raise UserError(f"There is no post {post_id[:60]!r} {where}.", status=404)
-    return found[post_id]
+    return keys[post_id]
 
 
 def keys_of(db: Connection, project: str | None, ids: Sequence[str]) -> dict[str, str]:

@@ -60,11 +60,11 @@ def create(
 
 def get(db: Connection, project_id: str) -> Project:
     """Return the project with this id."""
-    found = find(db, project_id)
-    if found is None:
+    project = find(db, project_id)
+    if project is None:
         names = list(db.scalars(select(projects.c.id).order_by(projects.c.id).limit(1000)))
         raise UserError(f"There is no project {project_id[:60]!r}.{nearest(project_id, names)}", status=404)
-    return found
+    return project
 
 
 def find(db: Connection, project_id: str) -> Project | None:

@@ -121,12 +121,12 @@ def _shrink_phases(db: Connection, keys: Sequence[str]) -> None:
 
 def _images(db: Connection, keys: Sequence[str]) -> dict[str | None, set[str]]:
     """Return the pictures that posts name, by the project that has them; None is the shelf."""
-    found: dict[str | None, set[str]] = {}
+    by_project: dict[str | None, set[str]] = {}
     for part in _parts(keys):
         query = select(posts.c.project, posts.c.image).where(posts.c.id.in_(part), posts.c.image.is_not(None))
         for owner, image in db.execute(query):
-            found.setdefault(owner, set()).add(image)
-    return found
+            by_project.setdefault(owner, set()).add(image)
+    return by_project
 
 
 def _still_named(db: Connection, owner: str | None, wanted: Iterable[str]) -> set[str]:

@@ -93,7 +93,7 @@ def case_values(
 
 def _common_marks(here: CaseReview, text: PostText) -> dict[str, tuple[str, ...]]:
     """Return, for the questions about words, those that half of the people or more marked: where an expert starts."""
-    found = {}
+    common = {}
     for question in (it for it in here.questions if it.marks_text):
         voices = [parse_spans(it.answers[question.name]) for it in here.voices if question.name in it.answers]
         spans: list[TextSpan] = []
@@ -101,8 +101,8 @@ def _common_marks(here: CaseReview, text: PostText) -> dict[str, tuple[str, ...]
             marks = [marked_words(text.plain, (span for span in mine if span.label == label)) for mine in voices]
             votes = Counter(word for mine in marks for word in mine)
             spans += join_words(text.plain, {word for word, n in votes.items() if 2 * n >= len(voices)}, label)
-        found[question.name] = tuple(map(str, spans))
-    return found
+        common[question.name] = tuple(map(str, spans))
+    return common
 
 
 def open_questions(

@@ -215,8 +215,8 @@ def counts(db: Connection, project: str) -> dict[tuple[str, str], int]:
 def audit_figures(db: Connection, project: str) -> AuditFigures:
     """Return how a project's audits went."""
     query = select(cases.c.state, cases.c.outcome).where(cases.c.project == project, cases.c.kind == "audit")
-    found = [(row.state, row.outcome or {}) for row in db.execute(query)]
-    kept = [it for state, it in found if state == "settled" and "answers" in it]
+    audited = [(row.state, row.outcome or {}) for row in db.execute(query)]
+    kept = [it for state, it in audited if state == "settled" and "answers" in it]
     same = sum(
         all(
             ("|".join(sorted(it["answers"].get(name, ()))) or "none") == doubt["settled"]
@@ -224,8 +224,8 @@ def audit_figures(db: Connection, project: str) -> AuditFigures:
         )
         for it in kept
     )
-    states = [state for state, _ in found]
-    return AuditFigures(len(found), states.count("open"), same, len(kept) - same, states.count("dropped"))
+    states = [state for state, _ in audited]
+    return AuditFigures(len(audited), states.count("open"), same, len(kept) - same, states.count("dropped"))
 
 
 def change(db: Connection, case_id: str, *, questions: Sequence[str], why: Sequence[str]) -> None:

@@ -184,12 +184,12 @@ def take(db: Connection, project_id: str, code_id: str, post: str, *, by: str) -
 
 def on_posts(db: Connection, project_id: str, keys: Sequence[str]) -> dict[str, list[CodedPost]]:
     """Return who put which code on each of these posts."""
-    found: dict[str, list[CodedPost]] = {key: [] for key in keys}
+    by_post: dict[str, list[CodedPost]] = {key: [] for key in keys}
     joined = coded.join(codes, codes.c.id == coded.c.code)
     query = _CODED.select(codes.c.project == project_id, coded.c.post.in_(list(keys))).select_from(joined)
     for one in _CODED.list(db, query.order_by(coded.c.at)) if keys else ():
-        found[one.post].append(one)
-    return found
+        by_post[one.post].append(one)
+    return by_post
 
 
 def posts_under(db: Connection, code_ids: Iterable[str], *, after: str = "", limit: int = 20) -> list[str]:
@@ -201,13 +201,13 @@ def posts_under(db: Connection, code_ids: Iterable[str], *, after: str = "", lim
 
 def posts_of_project(db: Connection, project_id: str, *, after: str = "", limit: int = 20) -> list[str]:
     """Return the keys of a project's posts in order, whichever phase they are in; page on with the last one."""
-    found: set[str] = set()
+    post_ids: set[str] = set()
     for phase in db.scalars(select(phases.c.id).where(phases.c.project == project_id)):
         # A query a phase: each is a range of the index on (phase, post), where one for all would sort.
         query = select(items.c.post).join(posts, posts.c.id == items.c.post)
         query = query.where(items.c.phase == phase, items.c.post > after, posts.c.hidden == 0)
-        found.update(db.scalars(query.order_by(items.c.post).limit(limit)))
-    return sorted(found)[:limit]
+        post_ids.update(db.scalars(query.order_by(items.c.post).limit(limit)))
+    return sorted(post_ids)[:limit]
 
 
 def coded_by(db: Connection, project_id: str, by: str, keys: Sequence[str]) -> set[str]:

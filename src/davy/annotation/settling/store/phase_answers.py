@@ -96,11 +96,11 @@ def phase_posts(db: Connection, phase_id: str, post_ids: Sequence[str]) -> list[
         .join_from(items, posts, items.c.post == posts.c.id)
         .where(items.c.phase == phase_id, items.c.post.in_(list(post_ids)), UNLOCKED)
     )  # fmt: skip
-    found = {
+    by_id = {
         row.post: PhasePost(row.id, row.post, row.position, _answers_of(row.gold), row.text or "", row.lang, row.image)
         for row in (db.execute(query) if post_ids else ())
     }
-    return [found[post] for post in post_ids if post in found]
+    return [by_id[post] for post in post_ids if post in by_id]
 
 
 def count_open_cases(db: Connection, project_id: str, *, most: int = 1_000) -> int:

@@ -115,8 +115,8 @@ def _turns(db: Connection, project: Project, ids: Sequence[str]) -> dict[str, di
         verdicts.c.scheme_version == project.scheme_version,
         verdicts.c.project == project.id,
     )
-    found: dict[str, dict[str, list[VerdictTurn]]] = {post: {} for post in ids}
+    by_post: dict[str, dict[str, list[VerdictTurn]]] = {post: {} for post in ids}
     for row in db.execute(query.order_by(verdicts.c.turn)) if ids else ():
         turn = VerdictTurn(row.question, tuple(row.labels), row.basis, row.reason, row.at, row.n)
-        found[row.post].setdefault(row.question, []).append(turn)
-    return found
+        by_post[row.post].setdefault(row.question, []).append(turn)
+    return by_post

@@ -267,11 +267,11 @@ def _row(
 
 def _rests_on(db: Connection, ids: Sequence[str]) -> dict[str, tuple[str, ...]]:
     """Return verdict id → the annotations it rests on, in one query."""
-    found: dict[str, tuple[str, ...]] = dict.fromkeys(ids, ())
+    by_verdict: dict[str, tuple[str, ...]] = dict.fromkeys(ids, ())
     query = select(verdict_annotations).where(verdict_annotations.c.verdict.in_(list(ids)))
     for verdict, annotation in db.execute(query.order_by(verdict_annotations.c.annotation)) if ids else ():
-        found[verdict] = (*found[verdict], annotation)
-    return found
+        by_verdict[verdict] = (*by_verdict[verdict], annotation)
+    return by_verdict
 
 
 def _verdict(row: Row[Any], rests_on: dict[str, tuple[str, ...]]) -> Verdict:
