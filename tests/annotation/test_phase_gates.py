@@ -7,7 +7,7 @@ import pytest
 
 from davy.annotation.labelling import labelling
 from davy.annotation.labelling.store import items
-from davy.annotation.project import phase_gates, project_creation, project_file, roster_answers
+from davy.annotation.project import phase_gates, project_creation, project_file, roster
 from davy.annotation.project.store import members, phases, projects
 from davy.core.errors import UserError
 from davy.people.store import users
@@ -165,10 +165,10 @@ def test_posts_that_everyone_answers_are_settled_when_nobody_is_left_to_answer(s
         elif how == "was deleted":
             projects.change_settings(db, "pilot", {"deletion": {"answers": "delete"}}, by="shell")
             labelling.save(db, labelling.next_sheet(db, bench.project, cy), {"grumpy": ("no",)}, annotation_id="cy")
-            roster_answers.delete_account(db, cy.user, by="shell")
+            roster.delete_account(db, cy.user, by="shell")
         elif how == "is no annotator":
             members.set_roles(db, "pilot", cy.user, ["manager"], by="shell")
-            roster_answers.settle_complete(db, bench.project)
+            roster.settle_complete(db, bench.project)
         else:
             while sheet := labelling.next_sheet(db, bench.project, cy):
                 labelling.refuse(db, sheet, annotation_id=new_id())

@@ -135,29 +135,31 @@ def _read_responses(responses: Any, scheme: Scheme, own: dict[str, Any], place: 
     answers: dict[str, dict[str, tuple[str, ...]]] = {}
     refused: set[str] = set()
     if isinstance(responses, list):  # as Argilla's API gives them: one entry a person
-        for it in responses:
-            who = text(mapping(it, place).get("user_id"), f"{place}: user_id")
+        for response in responses:
+            who = text(mapping(response, place).get("user_id"), f"{place}: user_id")
             answers.setdefault(who, {})
-            if it.get("status") == "discarded":
+            if response.get("status") == "discarded":
                 refused.add(who)
                 continue
-            if it.get("status") == "draft":
+            if response.get("status") == "draft":
                 answers.pop(who)
                 continue
-            for name, value in mapping(it.get("values"), f"{place}: values").items():
+            for name, value in mapping(response.get("values"), f"{place}: values").items():
                 _take(answers[who], name, mapping(value, place).get("value"), scheme, place)
     else:
         for name, given in mapping(responses, f"{place}: responses").items():
-            for it in sequence(given, f"{place}: responses"):
-                who = text(mapping(it, place).get("user_id"), f"{place}: user_id")
-                _take(answers.setdefault(who, {}), name, it.get("value"), scheme, place)
-    people = [mapping(it, f"{place}: {KEY}") for it in own.get("given") or []]
+            for response in sequence(given, f"{place}: responses"):
+                who = text(mapping(response, place).get("user_id"), f"{place}: user_id")
+                _take(answers.setdefault(who, {}), name, response.get("value"), scheme, place)
+    people = [mapping(person, f"{place}: {KEY}") for person in own.get("given") or []]
     if people:
         return tuple(
             GivenAnswer(
-                annotator=str(it["annotator"]), answers=answers.get(it["user_id"], {}), **given_fields(it, place)
+                annotator=str(person["annotator"]),
+                answers=answers.get(person["user_id"], {}),
+                **given_fields(person, place),
             )
-            for it in people
+            for person in people
         )
     return tuple(
         GivenAnswer(annotator=who, phase=None, answers=found, flags=("refused",) if who in refused else ())

@@ -16,7 +16,7 @@ from davy.annotation.labelling.screening import Feedback, feedback_on
 from davy.annotation.labelling.store import annotations, assignments, item_selection, prefetch, tallies
 from davy.annotation.labelling.store.item_selection import HeldAssignment
 from davy.annotation.labelling.store.tallies import Tally
-from davy.annotation.project import roster_answers
+from davy.annotation.project import roster
 from davy.annotation.project.project import Assignment, Item, Member, Phase, Project
 from davy.annotation.project.project_scheme import scheme_of
 from davy.annotation.project.store import members, phases
@@ -158,7 +158,7 @@ def save(
         raise UserError(f"The answers don't fit the questions: {faults[0]}.")
     held = _in_hand_again(db, sheet, given.at)
     annotations.write(db, given)
-    wanted = roster_answers.answers_needed(db, sheet.project, sheet.phase, sheet.item, sheet.member)
+    wanted = roster.answers_needed(db, sheet.project, sheet.phase, sheet.item, sheet.member)
     done = assignments.finish(db, held, given.id, wanted=wanted, seconds=seconds, at=_after_last(sheet, given.at))
     if done.filled or (held.assignment.state == "again" and done.item.state != "open"):
         adjudication.settle_item(db, sheet.project, sheet.phase, done.item, sheet.scheme)
@@ -175,7 +175,7 @@ def refuse(db: Connection, sheet: Sheet, *, annotation_id: str) -> SavedAnswer:
     annotations.write(db, given)
     assignments.refuse(db, held, given.id, at=_after_last(sheet, given.at))
     if sheet.phase.answers is None:
-        roster_answers.settle_complete(db, sheet.project)
+        roster.settle_complete(db, sheet.project)
     return SavedAnswer(given, filled=False)
 
 
@@ -221,7 +221,7 @@ def leave(db: Connection, project: Project, user_id: str, *, by: str) -> Member:
     n = assignments.give_back(db, project.id, user_id) + cases.release(db, project.id, user_id)
     if n:
         events.record(db, by=by, what="items given back", about=f"project {project.id}", user=user_id, n=n)
-    roster_answers.settle_complete(db, project)
+    roster.settle_complete(db, project)
     return member
 
 

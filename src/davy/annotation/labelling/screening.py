@@ -138,7 +138,7 @@ def decide(
     if phases.get(db, phase.id).project != project.id or not phase.behaviour.screens:
         raise UserError(f"Phase {phase.name!r} is no screening of this project.", status=404)
     events.record(db, by=by, what=DECIDED, about=about(phase), user=user_id, state=state, reason=reason)
-    members.choose(db, project.id, user_id, screening=state)  # what `duty.may_work` goes by
+    members.choose(db, project.id, user_id, screening=state)  # what `eligibility.may_work` goes by
     return ScreeningDecision(state, reason, by)
 
 

@@ -54,7 +54,7 @@ def compare(
 
 def pools_of(db: Connection, project: Project, scheme: Scheme) -> list[PoolFigure]:
     """Return how each pool of a project does against the gold of its phases; empty where there is none."""
-    pools = {it.user: it.pool or NO_POOL for it in members.of_project(db, project.id, left=True)}
+    pools = {member.user: member.pool or NO_POOL for member in members.of_project(db, project.id, left=True)}
     gold: dict[str, Answers] = {}
     rows: list[tuple[str, str, str, Answers]] = []
     for phase in phases.of_project(db, project.id):
@@ -63,9 +63,9 @@ def pools_of(db: Connection, project: Project, scheme: Scheme) -> list[PoolFigur
             continue
         gold |= {f"{phase.id} {post}": answers for post, answers in known.items()}
         rows += [
-            (pool, it.annotator, f"{phase.id} {it.post}", it.answers)
-            for it in phase_answers.iter_answers(db, phase.id)
-            if it.post in known and (pool := _pool(it.annotator, pools)) is not None
+            (pool, given.annotator, f"{phase.id} {given.post}", given.answers)
+            for given in phase_answers.iter_answers(db, phase.id)
+            if given.post in known and (pool := _pool(given.annotator, pools)) is not None
         ]
     return compare(scheme, gold, rows)
 

@@ -128,7 +128,7 @@ def pools(project: Project, database: Database = None, json: Json = False) -> No
         chosen_project = projects.get(db, project)
         figures = pools_of(db, chosen_project, scheme_of(db, chosen_project))
     if json:
-        console.json([_figure(it) for it in figures])
+        console.json([_figure(figure) for figure in figures])
         return
     if not figures:
         console.note("No post with gold has an answer yet, so there is nothing to compare.")
@@ -136,17 +136,30 @@ def pools(project: Project, database: Database = None, json: Json = False) -> No
     console.table(
         ["question", "among gold", "pool", "people", "posts", "right"],
         [
-            (it.question, it.among or "all", it.pool or "(none)", it.people, it.right.n, str(it.right).split(" (")[0])
-            for it in figures
+            (
+                figure.question,
+                figure.among or "all",
+                figure.pool or "(none)",
+                figure.people,
+                figure.right.n,
+                str(figure.right).split(" (")[0],
+            )
+            for figure in figures
         ],
         title=f"Pools of {chosen_project.id} against gold",
         right=["people", "posts", "right"],
     )
 
 
-def _figure(it: Any) -> dict[str, Any]:
-    who = {"pool": it.pool, "question": it.question, "among": it.among, "people": it.people, "answers": it.answers}
-    return {**who, "right": it.right.to_dict()}
+def _figure(figure: Any) -> dict[str, Any]:
+    who = {
+        "pool": figure.pool,
+        "question": figure.question,
+        "among": figure.among,
+        "people": figure.people,
+        "answers": figure.answers,
+    }
+    return {**who, "right": figure.right.to_dict()}
 
 
 def _ids(path: Path, split: str) -> set[str]:

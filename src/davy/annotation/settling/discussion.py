@@ -1,7 +1,7 @@
 """A discussion as a team sees it: the post it talks about now, and the shared answers so far.
 
 Nobody holds a post in a discussion: everyone sees the same one, the first that is
-open, and whoever writes records it for all (`consensus.save_shared`). Who sends a
+open, and whoever writes records it for all (`adjudication.save_shared`). Who sends a
 second answer to a post that has one is told, and nothing is replaced unseen.
 """
 

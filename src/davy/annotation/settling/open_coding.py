@@ -50,11 +50,11 @@ def tree(found: Sequence[Code]) -> list[CodeBranch]:
 
     def walk(parent: str | None, depth: int) -> int:
         beneath = 0
-        for it in under.get(parent, ()):
+        for code in under.get(parent, ()):
             place = len(printed)
-            printed.append(CodeBranch(it, depth, 0))
-            below = walk(it.id, depth + 1)
-            printed[place] = CodeBranch(it, depth, below)
+            printed.append(CodeBranch(code, depth, 0))
+            below = walk(code.id, depth + 1)
+            printed[place] = CodeBranch(code, depth, below)
             beneath += 1 + below
         return beneath
 

@@ -234,7 +234,7 @@ def delete(
 
         davy user delete lin@example.org --yes
     """
-    from davy.annotation.project import roster_answers
+    from davy.annotation.project import roster
 
     with open_store(database) as store:
         with store.read() as db:
@@ -244,7 +244,7 @@ def delete(
         if not yes:
             _ask_sure(user.login)
         with store.write() as db:
-            done = roster_answers.delete_account(db, user.id, by=events.SHELL, comments=not keep_comments)
+            done = roster.delete_account(db, user.id, by=events.SHELL, comments=not keep_comments)
         withdrawals.truncate_log(store)
     if json:
         console.json({"id": user.id, "projects": done.projects, "answers_deleted": done.answers})

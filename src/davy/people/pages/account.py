@@ -18,7 +18,7 @@ from davy.annotation.care import care, demographics
 from davy.annotation.care.pages.consent import member_of
 from davy.annotation.care.store import responses
 from davy.annotation.labelling import labelling
-from davy.annotation.project import roster_answers
+from davy.annotation.project import roster
 from davy.annotation.project.pages.project_access import ProjectAccess, in_project, project_page
 from davy.annotation.project.store import withdrawals
 from davy.core.errors import UserError
@@ -187,7 +187,7 @@ def delete_here(request: Request, place: Mine, form: Form) -> Response:
     store = context_of(request).store
     with store.write() as db:
         comments = field(form, "keep_comments") != "yes"
-        roster_answers.delete_in_project(db, place.project, place.account.id, by=place.account.id, comments=comments)
+        roster.delete_in_project(db, place.project, place.account.id, by=place.account.id, comments=comments)
     withdrawals.truncate_log(store)
     return render.redirect(request, "/projects", "deleted_here", project=place.project.title)
 
@@ -211,7 +211,7 @@ def delete_account(request: Request, me: Self, form: Form) -> Response:
     store = context_of(request).store
     try:
         with store.write() as db:
-            roster_answers.delete_account(db, me.id, by=me.id, comments=field(form, "keep_comments") != "yes")
+            roster.delete_account(db, me.id, by=me.id, comments=field(form, "keep_comments") != "yes")
     except UserError as error:
         if error.status != 409:
             raise

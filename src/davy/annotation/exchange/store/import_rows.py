@@ -111,37 +111,41 @@ def add_verdicts(db: Connection, project: str, scheme: Scheme, settled: Sequence
     """
     columns = (verdicts.c.post, verdicts.c.question, verdicts.c.turn, verdicts.c.scheme, verdicts.c.scheme_version)
     # By post alone: told the scheme too, SQLite would read all its verdicts through.
-    query = select(*columns, verdicts.c.labels).where(verdicts.c.post.in_({it.post for it in settled}))
+    query = select(*columns, verdicts.c.labels).where(verdicts.c.post.in_({verdict.post for verdict in settled}))
     turns: dict[tuple[str, str], tuple[int, list[str]]] = {}
     for post, question, turn, name, version, labels in db.execute(query.order_by(verdicts.c.turn)):
         if (name, version) == (scheme.name, scheme.version):
             turns[post, question] = (turn, labels)
     at = now()
-    new = [it for it in settled if turns.get((it.post, it.question), (0, None))[1] != list(it.labels)]
+    new = [
+        verdict
+        for verdict in settled
+        if turns.get((verdict.post, verdict.question), (0, None))[1] != list(verdict.labels)
+    ]
     if not new:
         return 0
     made = [
         {
             "id": new_id(),
-            "post": it.post,
+            "post": verdict.post,
             "scheme": scheme.name,
             "scheme_version": scheme.version,
-            "question": it.question,
-            "labels": list(it.labels),
-            "basis": it.basis,
-            "reason": it.reason,
+            "question": verdict.question,
+            "labels": list(verdict.labels),
+            "basis": verdict.basis,
+            "reason": verdict.reason,
             "at": at,
             "by": by,
-            "turn": turns.get((it.post, it.question), (0, None))[0] + 1,
+            "turn": turns.get((verdict.post, verdict.question), (0, None))[0] + 1,
             "project": project,
         }
-        for it in new
+        for verdict in new
     ]
     db.execute(insert(verdicts), made)
     rests_on = [
         {"verdict": row["id"], "annotation": annotation}
-        for row, it in zip(made, new, strict=True)
-        for annotation in it.annotations
+        for row, verdict in zip(made, new, strict=True)
+        for annotation in verdict.annotations
     ]
     if rests_on:
         db.execute(insert(verdict_annotations), rests_on)

@@ -181,24 +181,27 @@ def list_(database: Database = None, json: Json = False) -> None:
 
     with open_store(database) as store, store.read() as db:
         listed = [
-            (it, phases.of_project(db, it.id), len(members.of_project(db, it.id))) for it in projects.list_projects(db)
+            (project, phases.of_project(db, project.id), len(members.of_project(db, project.id)))
+            for project in projects.list_projects(db)
         ]
     if json:
-        console.json([{**_about(it), "phases": [_phase(phase) for phase in steps]} for it, steps, _ in listed])
+        console.json(
+            [{**_about(project), "phases": [_phase(phase) for phase in steps]} for project, steps, _ in listed]
+        )
         return
     if not listed:
         console.note("There are no projects yet. Make one: davy project create gmhp7k --name pilot --posts posts.csv")
         return
     rows = [
         (
-            it.id,
-            it.title,
-            f"{it.scheme} {it.scheme_version}",
+            project.id,
+            project.title,
+            f"{project.scheme} {project.scheme_version}",
             ", ".join(phase.name for phase in steps if phase.state == "open") or "–",
             people,
-            it.state,
+            project.state,
         )
-        for it, steps, people in listed
+        for project, steps, people in listed
     ]
     console.table(["name", "title", "scheme", "open phases", "people", "state"], rows, right=["people"])
 
@@ -216,21 +219,24 @@ def show(project: Name, database: Database = None, json: Json = False) -> None:
         shown = projects.get(db, project)
         rows = phase_gates.phase_statuses(db, shown)
     if json:
-        console.json({**_about(shown), "phases": [{**_phase(it.phase), **_status_row(it)} for it in rows]})
+        console.json({**_about(shown), "phases": [{**_phase(row.phase), **_status_row(row)} for row in rows]})
         return
     console.table(
         ["phase", "kind", "state", "posts", "answers", "per person", "what is next"],
         [
             (
-                it.phase.name,
-                it.phase.kind,
-                it.phase.state,
-                f"{it.phase.size:,}",
-                f"{it.answers:,}",
-                _per_person(it),
-                it.closes or it.opens or it.next or ("open it" if it.may_open and it.phase.state == "waiting" else ""),
+                row.phase.name,
+                row.phase.kind,
+                row.phase.state,
+                f"{row.phase.size:,}",
+                f"{row.answers:,}",
+                _per_person(row),
+                row.closes
+                or row.opens
+                or row.next
+                or ("open it" if row.may_open and row.phase.state == "waiting" else ""),
             )
-            for it in rows
+            for row in rows
         ],
         title=f"Project {shown.id}: {shown.title} ({shown.scheme} {shown.scheme_version}, {shown.state})",
         right=["posts", "answers", "per person"],
@@ -339,25 +345,25 @@ def roster(project: Name, database: Database = None, json: Json = False) -> None
                 "members": [
                     {
                         "login": user.login,
-                        "pseudonym": it.pseudonym,
-                        "roles": list(it.roles),
-                        "pool": it.pool,
-                        "left": it.left_at is not None,
+                        "pseudonym": member.pseudonym,
+                        "roles": list(member.roles),
+                        "pool": member.pool,
+                        "left": member.left_at is not None,
                     }
-                    for it, user in people
+                    for member, user in people
                 ],
                 "invitations": [
-                    {"login": it.login, "roles": list(it.project_roles), "state": it.state} for it in links
+                    {"login": link.login, "roles": list(link.project_roles), "state": link.state} for link in links
                 ],
             }
         )
         return
     rows = [
-        (user.login, it.pseudonym, ", ".join(it.roles), it.pool or "", "left" if it.left_at else "")
-        for it, user in people
+        (user.login, member.pseudonym, ", ".join(member.roles), member.pool or "", "left" if member.left_at else "")
+        for member, user in people
     ]
     rows += [
-        (it.login or "anyone", "", ", ".join(it.project_roles), it.pool or "", f"invitation, {it.state}")
-        for it in links
+        (link.login or "anyone", "", ", ".join(link.project_roles), link.pool or "", f"invitation, {link.state}")
+        for link in links
     ]
     console.table(["login", "pseudonym", "roles", "pool", "state"], rows)

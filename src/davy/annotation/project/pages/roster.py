@@ -11,10 +11,9 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from davy.annotation.labelling import labelling
-from davy.annotation.project import roster_answers
 from davy.annotation.project.pages.project_access import Manages, ProjectAccess, project_page
 from davy.annotation.project.project import PROJECT_ROLES
-from davy.annotation.project.roster import Joined
+from davy.annotation.project.roster import Joined, settle_complete
 from davy.annotation.project.roster import invite as invite_to
 from davy.annotation.project.store import members
 from davy.people.pages.confirm import FreshPassword
@@ -104,7 +103,7 @@ def change(request: Request, place: Manages, user_id: str, fresh: FreshPassword,
             members.set_roles(db, place.project.id, user_id, roles, by=by)
             if was.pool != _pool(form):
                 members.set_pool(db, place.project.id, user_id, _pool(form), by=by)
-            roster_answers.settle_complete(db, place.project)  # who is no annotator any more is not waited for
+            settle_complete(db, place.project)  # who is no annotator any more is not waited for
         elif act == "leave":
             _keep_a_manager(db, place, user_id, ())
             labelling.leave(db, place.project, user_id, by=by)

@@ -216,13 +216,13 @@ def audit_figures(db: Connection, project: str) -> AuditFigures:
     """Return how a project's audits went."""
     query = select(cases.c.state, cases.c.outcome).where(cases.c.project == project, cases.c.kind == "audit")
     audited = [(row.state, row.outcome or {}) for row in db.execute(query)]
-    kept = [it for state, it in audited if state == "settled" and "answers" in it]
+    kept = [outcome for state, outcome in audited if state == "settled" and "answers" in outcome]
     same = sum(
         all(
-            ("|".join(sorted(it["answers"].get(name, ()))) or "none") == doubt["settled"]
-            for name, doubt in it["doubts"].items()
+            ("|".join(sorted(outcome["answers"].get(name, ()))) or "none") == doubt["settled"]
+            for name, doubt in outcome["doubts"].items()
         )
-        for it in kept
+        for outcome in kept
     )
     states = [state for state, _ in audited]
     return AuditFigures(len(audited), states.count("open"), same, len(kept) - same, states.count("dropped"))
