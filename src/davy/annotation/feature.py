@@ -52,7 +52,6 @@ FEATURE = Feature(
         "davy.annotation.settling.pages.verdicts:router",
         "davy.annotation.project.pages.phase:router",
         "davy.annotation.project.pages.phase_settings:router",
-        "davy.annotation.settling.pages.calibration:router",
         "davy.annotation.project.pages.posts:router",
         "davy.annotation.project.pages.images:router",
         "davy.annotation.care.pages.picture_report:router",
