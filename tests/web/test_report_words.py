@@ -12,8 +12,7 @@ import pytest
 from davy.evaluation.results import CALIBRATION, OVERALL
 from davy.testing import suites
 from davy.testing.fairness import RATE_TITLES
-from davy.web.report_translation import translate_report
-from davy.web.translations import translations_of
+from davy.web.i18n import translate_report, translations_of
 
 ROOT = Path(str(resources.files("davy")))
 SOURCES = [

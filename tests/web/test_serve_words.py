@@ -18,9 +18,16 @@ from davy.store import events
 from davy.store.events import AuditEvent
 from davy.web.audit_translation import audit_rows
 from davy.web.feature_files import PACKAGE, feature_folders, merge_words, template_folders
-from davy.web.i18n import LANGUAGES, Translator, catalogue, choose_language
+from davy.web.i18n import (
+    LANGUAGES,
+    Translator,
+    catalogue,
+    choose_language,
+    shipped_titles,
+    translated_title,
+    translations_of,
+)
 from davy.web.render import environment
-from davy.web.translations import shipped_titles, translated_title, translations_of
 from two_projects import fill, fill_rooms
 from web_site import post
 
@@ -182,7 +189,7 @@ def test_numbers_times_and_plurals_follow_the_language():
 
 SHELL_MODULES = (
     "engines/shards.py", "files/arrays.py", "files/atomic.py", "files/input_paths.py", "files/json_stream.py",
-    "files/run_folder.py", "files/tables.py", "files/yaml_objects.py", "jobs/arguments.py", "jobs/job_files.py",
+    "files/run_folder.py", "files/tables.py", "files/yaml_objects.py", "jobs/job_files.py",
     "jobs/kinds.py", "memes/benchmark.py", "memes/image_library.py", "memes/meme_data.py", "memes/source_memes.py",
     "memes/meme_render.py", "memes/meme_train.py", "memes/reproduce.py",
     "moderation/pages/api.py", "moderation/pages/comments.py", "moderation/pages/moderations.py", "rounds/replay.py",

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from davy.jobs import store as jobs
-from davy.jobs.arguments import parse_arguments
+from davy.jobs.kinds import parse_arguments
 from davy.shell import console
 from davy.shell.options import Database, Json
 from davy.store import events, open_store

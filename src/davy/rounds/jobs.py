@@ -15,7 +15,7 @@ from davy.detectors import store as detectors
 from davy.detectors.load import load
 from davy.detectors.registered import load_with_thresholds
 from davy.jobs import job_files
-from davy.jobs.arguments import from_mapping, path_field
+from davy.jobs.kinds import from_mapping, path_field
 from davy.jobs.worker import JobContext
 from davy.rounds import attack as round_attack
 from davy.rounds.attack import TRIES

@@ -1,8 +1,10 @@
-"""The pages' words, in English and German.
+"""The pages' words and figures, in English and German.
 
-A key and values in, a sentence out. Each feature's `locale` folder has a flat YAML
-file a language, with the same keys and placeholders (a test holds them to it). They
-hold plain text, never HTML, so that templates escape whatever is filled in.
+A key and values in, a sentence out. Each feature's `locale` folder has a flat YAML file per language, with the same
+keys and placeholders (a test holds them to it); plain text, never HTML, so that templates escape whatever is filled in.
+Sentences from below the pages are made in English, and so are reports. Both are looked up by their words, with `{}`
+where a value is: `errors.de.yaml`, `events.de.yaml` and `reports.de.yaml` of the feature that says them. One that is
+not there stays English. Texts of posts, code and names of models stay as they are.
 """
 
 from __future__ import annotations
@@ -12,16 +14,137 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from functools import cache
+from html import escape, unescape
+from string import Formatter
 from types import MappingProxyType
 
-from davy.core.scheme import Wording
+from davy import schemes
+from davy.core.scheme import Label, Wording
 from davy.web.feature_files import load_words
-from davy.web.report_translation import german_figures
-from davy.web.translations import translate, translated_title
+
+_DEEPEST = 2
+"""A value may be a sentence itself, such as what is wrong with an answer."""
+
+_TOKEN = re.compile(r"<(script|style)\b.*?</\1>|<[^>]*>|[^<]+", re.DOTALL)
+_ATTRIBUTE = re.compile(r' (title|alt|aria-label|data-head|data-show|data-hide|data-words-\w+)="([^"]*)"')
+_KEPT = re.compile(r'<(?:(code)\b|(span) class="text"|(blockquote)\b)')
+"""What holds words that are not the report's: values of its origin, and texts of posts."""
+_NUMBER = re.compile(r"(?<![\w.,:/@])(?<!\w-)\d{1,3}(?:(?:,\d{3})+|\d*)(?:\.\d+)?(?![\w:/@-]|[.,]\d)")
+_INTERVAL = re.compile(r"\[([-−+]?\d[\d.]*), ([-−+]?\d[\d.]*)\]")
 
 LANGUAGES: Mapping[str, str] = MappingProxyType({"en": "English", "de": "Deutsch"})
 _COUNT = re.compile(r" \([\d.,]+\)$")
 _MONTHS = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
+
+
+def translate(kind: str, sentence: str, lang: str, *, deepest: int = _DEEPEST) -> str:
+    """Return a sentence of `errors` or `events` in a language; one that is not known there comes back as it is."""
+    if lang == "en":
+        return sentence
+    words = sentence.lstrip()  # one that goes on another begins with a space
+    for pattern, found in _patterns(kind, lang):
+        if match := pattern.fullmatch(words):
+            values = [translate(kind, it, lang, deepest=deepest - 1) if deepest else it for it in match.groups()]
+            return sentence.removesuffix(words) + found.format(*values)
+    return sentence
+
+
+def translated_title(title: Wording, name: str, lang: str) -> str:
+    """Return what a question or a label is called: its own title, else what shipped ones are called, else its name."""
+    own = title.said_in(lang) or name
+    return own if lang == "en" or lang in title else shipped_titles(lang).get(own.casefold(), own)
+
+
+def translated_label(label: Label, lang: str) -> str:
+    """Return what people read: the title, with the code that guidelines speak in before it."""
+    title = translated_title(label.title, label.name, lang)
+    return f"{label.code} {title}" if label.code else title
+
+
+@cache
+def shipped_titles(lang: str) -> Mapping[str, str]:
+    """Return what shipped questions and labels are called in a language, by their English titles and labels' names.
+
+    `schemes/locale/labels.de.yaml` says it of names that schemes title in several ways, and of what has no title.
+    """
+    asked = [question for name in schemes.names() for question in schemes.load(name).questions]
+    named = [(question.title, question.title.said_in("en")) for question in asked]
+    for question in asked:
+        named += [(label.title, it) for label in question.labels for it in (label.title.said_in("en"), label.name)]
+    titles = {english.casefold(): title[lang] for title, english in reversed(named) if lang in title}
+    return {**titles, **translations_of("labels", lang)}
+
+
+@cache
+def translations_of(kind: str, lang: str) -> Mapping[str, str]:
+    """Return a language's sentences by the English ones, both with `{}` or `{0}` for values."""
+    return load_words(f"{kind}.{lang}.yaml")
+
+
+@cache
+def _patterns(kind: str, lang: str) -> tuple[tuple[re.Pattern[str], str], ...]:
+    """Return what to look for, the sentences with most words of their own first."""
+    by_words = sorted(translations_of(kind, lang).items(), key=lambda item: -len(item[0].replace("{}", "")))
+    return tuple((_pattern(english), found) for english, found in by_words)
+
+
+def _pattern(sentence: str) -> re.Pattern[str]:
+    parts = Formatter().parse(sentence)
+    return re.compile("".join(re.escape(it) + ("" if name is None else "(.*?)") for it, name, _, _ in parts), re.DOTALL)
+
+
+def translate_report(html: str, lang: str) -> str:
+    """Return a report's page in a language; what is not known there stays as it is."""
+    if lang == "en":
+        return html
+    said: list[str] = []
+    until = ""
+    for token in _TOKEN.finditer(html):
+        part = token[0]
+        if token[1]:
+            said.append(part)
+        elif part.startswith("<"):
+            if part == until:
+                until = ""
+            elif not until and (kept := _KEPT.match(part)):
+                until = f"</{kept[1] or kept[2] or kept[3]}>"
+            said.append(part if until else _tag(part, lang))
+        else:
+            said.append(part if until else _words(part, lang))
+    return "".join(said)
+
+
+def _tag(tag: str, lang: str) -> str:
+    if tag.startswith("<html "):
+        return tag.replace('lang="en"', f'lang="{lang}"')
+    return _ATTRIBUTE.sub(lambda it: f' {it[1]}="{_words(it[2], lang)}"', tag)
+
+
+def _words(part: str, lang: str) -> str:
+    """Return a piece of text in a language, spaces around it kept."""
+    words = part.strip()
+    if not words:
+        return part
+    before, after = part[: len(part) - len(part.lstrip())], part[len(part.rstrip()) :]
+    return before + escape(_said(unescape(words), lang)) + after
+
+
+def _said(words: str, lang: str) -> str:
+    if re.search(r"[^\W\d_]{2}", words) is None:
+        return german_figures(words)
+    found = translations_of("reports", lang).get(words) or translate("reports", words, lang)
+    if found != words:
+        return german_figures(found)
+    for between in (". ", "; "):  # notes of a table, one after the other
+        if between in words:
+            return between.join(_said(part, lang) for part in words.split(between))
+    return translated_title(Wording(), words, lang)
+
+
+def german_figures(words: str) -> str:
+    """Return words with their numbers as German writes them: 1.234 and 0,5, the ends of an interval as [0,4; 0,6]."""
+    apart = _INTERVAL.sub(r"[\1; \2]", words)
+    return _NUMBER.sub(lambda it: it[0].translate({ord(","): ".", ord("."): ","}), apart)
 
 
 @cache

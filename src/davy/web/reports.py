@@ -14,7 +14,7 @@ import msgspec
 from starlette.responses import FileResponse, HTMLResponse, Response
 
 from davy.web.errors import LocalizedError
-from davy.web.report_translation import translate_report
+from davy.web.i18n import translate_report
 
 PAGE = "report.html"
 _POLICY = re.compile(r'<meta http-equiv="Content-Security-Policy" content="([^"]+)">')

@@ -19,7 +19,7 @@ from davy.annotation.exchange.formats import find_format
 from davy.core.errors import UserError
 from davy.jobs import job_files
 from davy.jobs import store as jobs
-from davy.jobs.arguments import from_mapping, path_field
+from davy.jobs.kinds import from_mapping, path_field
 from davy.jobs.worker import JobContext
 
 if TYPE_CHECKING:

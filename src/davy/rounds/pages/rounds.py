@@ -39,9 +39,8 @@ from davy.store import Connection
 from davy.web import render
 from davy.web.context import context_of
 from davy.web.errors import LocalizedError
-from davy.web.i18n import Translator
+from davy.web.i18n import Translator, translated_title
 from davy.web.refused_by import refused_by
-from davy.web.translations import translated_title
 
 if TYPE_CHECKING:
     import polars as pl

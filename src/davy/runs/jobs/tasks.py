@@ -30,7 +30,7 @@ from davy.evaluation import compare_detectors as compare_action
 from davy.evaluation import evaluate_detectors as evaluate_action
 from davy.files.atomic import write_text
 from davy.jobs import job_files
-from davy.jobs.arguments import from_mapping, path_field
+from davy.jobs.kinds import from_mapping, path_field
 from davy.jobs.worker import JobContext
 from davy.measure.intervals import Bootstrap
 from davy.runs import store as project_suites

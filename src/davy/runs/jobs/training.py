@@ -23,8 +23,8 @@ from davy.evaluation import evaluate_detectors as evaluate_action
 from davy.files import tables
 from davy.files.atomic import make_folder, write_json
 from davy.jobs import job_files
-from davy.jobs.arguments import from_mapping, path_field
 from davy.jobs.job_files import DESCRIPTION, EVALUATION, SPLIT
+from davy.jobs.kinds import from_mapping, path_field
 from davy.jobs.worker import JobContext
 from davy.runs.jobs.tasks import POSTS, JobReporter, find_model, input_file, settled_posts
 from davy.training import train as train_action

@@ -20,7 +20,7 @@ from davy.core.scorer import Scorer, Scores
 from davy.scoring.explain import Explanation, leave_out, weigh
 from davy.scoring.queue.batching import Batcher
 from davy.scoring.result import model_of, repair_text
-from davy.web.translations import translated_title
+from davy.web.i18n import translated_title
 
 Result = TypeVar("Result")
 

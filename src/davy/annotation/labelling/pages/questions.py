@@ -21,7 +21,7 @@ from davy.core.question_kind import HasKind
 from davy.core.spans import parse_span, parse_spans
 from davy.text.words import find_words, marked_words, snap_answer
 from davy.web.errors import LocalizedError
-from davy.web.translations import translated_label, translated_title
+from davy.web.i18n import translated_label, translated_title
 
 MOST_WORDED = 6
 """A question with more labels than this lists them without their definitions, which are beside it."""

@@ -22,10 +22,9 @@ from davy.people.pages.visitor import Form, field
 from davy.web import render
 from davy.web.context import context_of
 from davy.web.errors import LocalizedError
-from davy.web.i18n import LANGUAGES
+from davy.web.i18n import LANGUAGES, translated_title
 from davy.web.markdown import render_markdown
 from davy.web.refused_by import refused_by
-from davy.web.translations import translated_title
 
 router = APIRouter(include_in_schema=False)
 

@@ -29,9 +29,8 @@ from davy.store import Connection
 from davy.web import charts, render
 from davy.web.context import context_of
 from davy.web.errors import LocalizedError
-from davy.web.i18n import Translator
+from davy.web.i18n import Translator, translated_label
 from davy.web.refused_by import refused_by
-from davy.web.translations import translated_label
 
 router = APIRouter(include_in_schema=False)
 ON_A_PAGE = 10

@@ -27,7 +27,7 @@ from davy.jobs import store as jobs
 from davy.people.pages.visitor import Form
 from davy.web import charts, render
 from davy.web.context import context_of
-from davy.web.translations import translated_label, translated_title
+from davy.web.i18n import translated_label, translated_title
 
 router = APIRouter(include_in_schema=False)
 

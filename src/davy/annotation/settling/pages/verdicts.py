@@ -31,7 +31,7 @@ from davy.store import Connection
 from davy.web import render
 from davy.web.context import Context, context_of
 from davy.web.errors import LocalizedError
-from davy.web.translations import translated_label, translated_title
+from davy.web.i18n import translated_label, translated_title
 
 router = APIRouter(include_in_schema=False)
 
