@@ -11,9 +11,9 @@ from davy.annotation.care import care
 from davy.annotation.care.store import work_sessions as sittings
 from davy.annotation.project import project_file, settings
 from davy.annotation.project.project import Member, Project
-from davy.annotation.project.store import members, projects
+from davy.annotation.project.store import member_data, members, projects
 from davy.core import Annotation, Label, Post, Question, Scheme, UserError
-from davy.people.store import personal_data, users
+from davy.people.store import users
 from davy.schemes.store import schemes
 from davy.store import Store
 
@@ -330,7 +330,7 @@ def test_a_project_file_says_whether_answers_go_with_a_persons_data(tmp_path):
     path = tmp_path / "pilot.yaml"
     path.write_text("name: pilot\ntitle: Pilot\npreset: edos\ndeletion: {answers: delete}\n")
     kept = settings.to_dict(project_file.read_plan(path).settings)
-    assert personal_data.answers_go(kept)
+    assert member_data.answers_go(kept)
     assert settings.to_dict(settings.from_dict(kept)) == kept
     path.write_text(path.read_text().replace("delete", "burn"))
     with pytest.raises(UserError, match=r"pilot\.yaml:4: .*keep, delete"):

@@ -14,7 +14,7 @@ from davy.annotation.care.store import check_ins, responses, work_sessions
 from davy.annotation.labelling import labelling
 from davy.annotation.labelling.store import annotations, items
 from davy.annotation.project.project import Member
-from davy.annotation.project.store import members, messages, phases, posts, projects, withdrawals
+from davy.annotation.project.store import member_data, members, messages, phases, posts, projects, withdrawals
 from davy.annotation.settling import open_coding
 from davy.annotation.settling.store import codes, phase_answers, verdicts
 from davy.core import Annotation, Label, Post, Question, Scheme, UserError, Verdict
@@ -331,7 +331,7 @@ def test_deleting_an_account_leaves_answers_under_the_pseudonym_and_no_words_of_
 def test_where_the_project_says_so_answers_and_what_rested_on_them_go_too(store, team):
     given = fill(store, team, settings={"deletion": {"answers": "delete"}})
     with store.write() as db:
-        assert personal_data.delete_in_project(db, "pilot", team.ids["ada"], by="shell").answers == 1
+        assert member_data.delete_in_project(db, "pilot", team.ids["ada"], by="shell").answers == 1
         with pytest.raises(UserError, match="no annotation"):
             annotations.get(db, given)
         assert verdicts.of_post(db, "p1", scheme="grumble", version=1) == {}
@@ -356,7 +356,7 @@ def test_posts_open_again_for_others_when_an_answer_is_deleted(store, team):
     assert before["p2"] == (1, 1, "open")
     assert before["p1"][:2] == (2, 0)
     with store.write() as db:
-        assert personal_data.delete_in_project(db, "pilot", ada, by="shell").answers == 2
+        assert member_data.delete_in_project(db, "pilot", ada, by="shell").answers == 2
     with store.read() as db:
         after = {it.post: (it.given, it.room, it.state) for it in items.iter_items(db, phase.id)}
         assert verdicts.of_post(db, "p1", scheme="grumble", version=1, project="pilot") == {}
@@ -368,10 +368,10 @@ def test_posts_open_again_for_others_when_an_answer_is_deleted(store, team):
 def test_comments_stay_when_their_writer_wants_them_to(store, team):
     given = fill(store, team)
     with store.write() as db:
-        personal_data.delete_in_project(db, "pilot", team.ids["ada"], by=team.ids["ada"], comments=False)
+        member_data.delete_in_project(db, "pilot", team.ids["ada"], by=team.ids["ada"], comments=False)
         assert annotations.get(db, given).comment == "ada's own comment"
         with pytest.raises(UserError, match="not in the project"):
-            personal_data.delete_in_project(db, "pilot", "nobody", by="shell")
+            member_data.delete_in_project(db, "pilot", "nobody", by="shell")
 
 
 def test_a_withdrawn_post_takes_its_codes_and_questions_with_it(store, team):
@@ -397,7 +397,7 @@ def test_one_whose_data_is_deleted_gives_back_what_they_hold(store, team):
         held = labelling.next_sheet(db, projects.get(db, "pilot"), team.member("ada"))
         assert held.post.id == "p1"
         assert labelling.next_sheet(db, projects.get(db, "pilot"), team.member("lin")) is None
-        personal_data.delete_in_project(db, "pilot", ada, by=ada)
+        member_data.delete_in_project(db, "pilot", ada, by=ada)
     with store.write() as db:
         assert labelling.next_sheet(db, projects.get(db, "pilot"), team.member("lin")).post.id == "p1"
 

@@ -10,7 +10,7 @@ from davy.annotation.labelling.store import items
 from davy.annotation.project import phase_gates, project_creation, project_file, roster
 from davy.annotation.project.store import members, phases, projects
 from davy.core.errors import UserError
-from davy.people.store import users
+from davy.people.store import personal_data, users
 from davy.store import events
 from davy.store.columns import new_id
 from davy.web.i18n import catalogue
@@ -165,7 +165,7 @@ def test_posts_that_everyone_answers_are_settled_when_nobody_is_left_to_answer(s
         elif how == "was deleted":
             projects.change_settings(db, "pilot", {"deletion": {"answers": "delete"}}, by="shell")
             labelling.save(db, labelling.next_sheet(db, bench.project, cy), {"grumpy": ("no",)}, annotation_id="cy")
-            roster.delete_account(db, cy.user, by="shell")
+            personal_data.delete_account(db, cy.user, by="shell")
         elif how == "is no annotator":
             members.set_roles(db, "pilot", cy.user, ["manager"], by="shell")
             roster.settle_complete(db, bench.project)

@@ -3,7 +3,7 @@
 import pytest
 
 from davy.annotation.labelling.store import items
-from davy.annotation.project.store import phases, posts, projects, withdrawals
+from davy.annotation.project.store import member_data, phases, posts, projects, withdrawals
 from davy.annotation.settling import expert_cases
 from davy.core import UserError
 from davy.people.store import personal_data
@@ -204,7 +204,7 @@ def test_an_entry_whose_authors_answers_were_deleted_is_validated_again(bench):
     bench.drop("eve")
     with bench.store.write() as db:
         projects.change_settings(db, "duel", {**bench.project.settings, "deletion": {"answers": "delete"}}, by="shell")
-        personal_data.delete_in_project(db, "duel", bench.people["ada"].user, by="shell")
+        member_data.delete_in_project(db, "duel", bench.people["ada"].user, by="shell")
     assert (bench.now(entry).settled, bench.now(entry).dropped) == (None, None)
     with bench.store.read() as db:
         items_now = [items.get(db, stored.get_text(db, "duel", it.id).item) for it in (entry, dropped)]

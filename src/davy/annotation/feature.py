@@ -44,6 +44,7 @@ FEATURE = Feature(
         "davy.annotation.project.pages.channel:router",
         "davy.annotation.care.pages.survey:router",
         "davy.annotation.labelling.pages.my_answers:router",
+        "davy.annotation.care.pages.my_data:router",
         "davy.annotation.settling.pages.open_coding:router",
         "davy.annotation.project.pages.watch:router",
         "davy.annotation.exchange.pages.exports:router",
@@ -56,6 +57,8 @@ FEATURE = Feature(
         "davy.annotation.project.pages.images:router",
         "davy.annotation.care.pages.picture_report:router",
     ),
+    personal_data="davy.annotation.project.store.member_data:export",
+    forget_person="davy.annotation.project.roster:forget_person",
     jobs=(
         JobKind(
             "export project",

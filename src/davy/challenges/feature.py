@@ -20,6 +20,8 @@ FEATURE = Feature(
         "davy.challenges.pages.challenge_organise:router",
         "davy.challenges.pages.challenge_api:router",
     ),
+    personal_data="davy.challenges.store.teams:personal_data",
+    forget_person="davy.challenges.store.teams:forget_person",
     jobs=(
         JobKind("score submission", "davy.challenges.jobs:score_submission"),
         JobKind("rank board", "davy.challenges.jobs:rank_board"),

@@ -49,6 +49,10 @@ class Feature:
     """Routers that are asked most, and before all others."""
     routers: tuple[str, ...] = ()
     jobs: tuple[JobKind, ...] = ()
+    personal_data: str | None = None
+    """Returns what is kept about a person. It gets the connection, the account's id, and the project's id or None."""
+    forget_person: str | None = None
+    """Deletes what says who a person is. It gets the connection and the `Deletion` of an account."""
 
 
 @cache

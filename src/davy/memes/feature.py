@@ -18,4 +18,5 @@ FEATURE = Feature(
         "davy.memes.pages.meme_figures:router",
         "davy.memes.pages.meme_editor:router",
     ),
+    personal_data="davy.memes.store.meme_steps:personal_data",
 )

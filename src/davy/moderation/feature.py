@@ -18,6 +18,8 @@ FEATURE = Feature(
         "davy.moderation.pages.detectors:router",
         "davy.moderation.pages.communities:router",
     ),
+    personal_data="davy.moderation.store.suggestions:personal_data",
+    forget_person="davy.moderation.store.suggestions:forget_person",
     jobs=(
         JobKind("deliver webhook", "davy.moderation.jobs:deliver_webhook"),
         JobKind("fit threshold", "davy.moderation.jobs:fit_community_threshold"),

@@ -10,7 +10,6 @@ from collections.abc import Callable
 from datetime import timedelta
 from pathlib import Path
 
-from davy.annotation.project.store.withdrawals import truncate_log
 from davy.jobs import job_files
 from davy.jobs import store as jobs
 from davy.jobs.worker import JobContext
@@ -70,7 +69,7 @@ def apply_rule(
     if removed:
         with store.write() as db:
             retention.record(db, rule, removed, by=by)
-        truncate_log(store)
+        store.truncate_log()
     return removed
 
 

@@ -24,6 +24,7 @@ FEATURE = Feature(
         "davy.rounds.pages.round_contrast:router",
         "davy.rounds.pages.attack:router",
     ),
+    personal_data="davy.rounds.store.entries:personal_data",
     jobs=(
         JobKind("attack a target", "davy.rounds.jobs:attack_target"),
         JobKind(

@@ -7,4 +7,6 @@ FEATURE = Feature(
         "davy.scheme_editor.pages.schemes:router",
         "davy.scheme_editor.pages.scheme:router",
     ),
+    personal_data="davy.scheme_editor.store:personal_data",
+    forget_person="davy.scheme_editor.store:forget_person",
 )

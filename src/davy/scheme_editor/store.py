@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 from sqlalchemy import Column, Connection, Select, delete, func, select
 
 from davy.core import Scheme, UserError
+from davy.people.store.personal_data import Deletion, plain_rows
 from davy.schemes.store import schemes
 from davy.store import events
 from davy.store.columns import TimeColumn, new_id, now, table_index
@@ -130,3 +131,15 @@ def add_own(
 def _own(owner: str, draft_id: str) -> Select[Any]:
     mine = (scheme_drafts.c.owner == owner, scheme_drafts.c.id == draft_id)
     return _ROWS.select(*mine).order_by(scheme_drafts.c.edit.desc())
+
+
+def personal_data(db: Connection, user_id: str, project_id: str | None) -> dict[str, Any]:
+    """Return a person's drafts; nothing of a project."""
+    if project_id is not None:
+        return {}
+    return {"schemes": plain_rows(db, scheme_drafts, scheme_drafts.c.owner == user_id)}
+
+
+def forget_person(db: Connection, deletion: Deletion) -> None:
+    """Delete the drafts of a deleted account."""
+    db.execute(delete(scheme_drafts).where(scheme_drafts.c.owner == deletion.user.id))

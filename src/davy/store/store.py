@@ -84,6 +84,14 @@ class Store:
     def __str__(self) -> str:
         return masked_url(self.url)
 
+    def truncate_log(self) -> None:
+        """Bring a SQLite file up to date with its log, so that removed texts are in neither."""
+        if self.sqlite:
+            with self.engine.connect() as plain:
+                raw = plain.connection.driver_connection
+                if raw is not None:
+                    raw.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
+
     def close(self) -> None:
         """Give all connections back."""
         self.engine.dispose()

@@ -15,11 +15,11 @@ from davy.annotation.labelling import eligibility
 from davy.annotation.labelling.store import assignments
 from davy.annotation.project.project import Item, Member, Phase, Project
 from davy.annotation.project.project_scheme import scheme_of
-from davy.annotation.project.store import members, phases, projects
+from davy.annotation.project.store import member_data, members, phases, projects
 from davy.annotation.settling import adjudication
-from davy.people.store import invitations, personal_data, users
+from davy.people.store import invitations, users
 from davy.people.store.invitations import LASTS, Invitation
-from davy.people.store.personal_data import DeletionCounts
+from davy.people.store.personal_data import Deletion, DeletionCounts
 from davy.people.store.users import User
 from davy.store import Connection
 
@@ -88,16 +88,16 @@ def settle_complete(db: Connection, project: Project) -> None:
 def delete_in_project(
     db: Connection, project: Project, user_id: str, *, by: str, comments: bool = True
 ) -> DeletionCounts:
-    """Delete a person's data in a project (see `people.store.personal_data`), and settle what only waited for them."""
-    done = personal_data.delete_in_project(db, project.id, user_id, by=by, comments=comments)
+    """Delete a person's data in a project (see `store.member_data`), and settle what only waited for them."""
+    done = member_data.delete_in_project(db, project.id, user_id, by=by, comments=comments)
     settle_complete(db, project)
     return done
 
 
-def delete_account(db: Connection, user_id: str, *, by: str, comments: bool = True) -> DeletionCounts:
-    """Delete a person's data in all projects and their account, and settle what only waited for them."""
-    mine = [project for project, _ in projects.of_user(db, user_id, left=True)]
-    done = personal_data.delete_account(db, user_id, by=by, comments=comments)
+def forget_person(db: Connection, deletion: Deletion) -> DeletionCounts:
+    """Delete a person's data in all projects, and settle what only waited for them."""
+    mine = [project for project, _ in projects.of_user(db, deletion.user.id, left=True)]
+    done = member_data.delete_everywhere(db, deletion)
     for project in mine:
         settle_complete(db, project)
     return done

@@ -16,6 +16,7 @@ from davy.challenges.challenge import ChallengePerson, Team
 from davy.challenges.store.submissions import submissions
 from davy.core.errors import UserError
 from davy.people.store import users
+from davy.people.store.personal_data import Deletion, plain_rows
 from davy.people.store.tables import users as users_table
 from davy.store import events
 from davy.store.columns import TextColumn, TimeColumn, new_id, now, table_index
@@ -221,11 +222,22 @@ def members(db: Connection, team_id: str) -> list[users.User]:
     return [users.user_of(row) for row in db.execute(query.order_by(users_table.c.login))]
 
 
-def forget_person(db: Connection, user_id: str, login: str) -> None:
+def personal_data(db: Connection, user_id: str, project_id: str | None) -> dict[str, Any]:
+    """Return a person's challenges and what they sent; nothing of a project."""
+    if project_id is not None:
+        return {}
+    return {
+        "challenges": plain_rows(db, challenge_people, challenge_people.c.user_id == user_id),
+        "submissions": plain_rows(db, submissions, submissions.c.by == user_id),
+    }
+
+
+def forget_person(db: Connection, deletion: Deletion) -> None:
     """Take an account that is deleted out of every challenge; what its team sent stays the team's."""
+    user_id = deletion.user.id
     _TEAMS.update(db, challenge_teams.c.captain == user_id, captain=None)
     db.execute(delete(challenge_people).where(challenge_people.c.user_id == user_id))
-    db.execute(delete(team_invitations).where(team_invitations.c.login == login))
+    db.execute(delete(team_invitations).where(team_invitations.c.login == deletion.user.login))
     db.execute(update(submissions).where(submissions.c.by == user_id).values(by=None, address=None))
 
 

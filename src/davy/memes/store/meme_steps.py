@@ -17,11 +17,13 @@ from davy.annotation.labelling.store import items
 from davy.annotation.labelling.store.tables import tallies, verdicts
 from davy.annotation.project.project import Phase
 from davy.annotation.project.store import posts
+from davy.annotation.project.store.member_data import show_post_ids
 from davy.annotation.project.store.picture_locks import UNLOCKED
 from davy.annotation.project.store.tables import items as item_table
 from davy.annotation.project.store.tables import posts as post_table
 from davy.annotation.settling.store.verdicts import is_newest
 from davy.core.meme import SIDES
+from davy.people.store.personal_data import plain_rows
 from davy.store import events
 from davy.store.columns import new_id, now, table_index
 from davy.store.rows import Rows
@@ -203,3 +205,11 @@ def seconds_of(db: Connection, phase_ids: Sequence[str]) -> dict[str, tuple[floa
     query = select(tallies.c.phase, func.sum(tallies.c.seconds), func.sum(tallies.c.given))
     rows = db.execute(query.where(tallies.c.phase.in_(phase_ids)).group_by(tallies.c.phase))
     return {phase: (float(seconds or 0), int(n or 0)) for phase, seconds, n in rows}
+
+
+def personal_data(db: Connection, user_id: str, project_id: str | None) -> dict[str, Any]:
+    """Return a person's steps of making memes, in one project or in all."""
+    here = () if project_id is None else (meme_steps.c.project == project_id,)
+    rows = plain_rows(db, meme_steps, meme_steps.c.by == user_id, *here)
+    show_post_ids(db, rows)
+    return {"memes": rows}

@@ -7,9 +7,10 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import CheckConstraint, Connection
+from sqlalchemy import CheckConstraint, Connection, update
 
 from davy.core.errors import UserError
+from davy.people.store.personal_data import Deletion, plain_rows
 from davy.store import events
 from davy.store.columns import new_id, now, table_index
 from davy.store.rows import Rows
@@ -74,3 +75,14 @@ def settle(db: Connection, suggestion_id: str, state: str, *, by: str, post: str
     if not _ROWS.update(db, *mine, state=state, post=post, reviewed_at=now(), reviewed_by=by):
         raise UserError("This correction is not there any more, or somebody reviewed it already.", status=409)
     events.record(db, by=by, what=f"suggestion {state}", about=f"suggestion {suggestion_id}")
+
+
+def personal_data(db: Connection, user_id: str, project_id: str | None) -> dict[str, Any]:
+    """Return a person's suggestions; nothing of a project."""
+    return {} if project_id is not None else {"suggestions": plain_rows(db, suggestions, suggestions.c.by == user_id)}
+
+
+def forget_person(db: Connection, deletion: Deletion) -> None:
+    """Take a deleted account's key and session off its suggestions."""
+    mine = suggestions.c.by == deletion.user.id
+    db.execute(update(suggestions).where(mine).values(key=None, session=None, client_token=None))

@@ -8,7 +8,6 @@ from typing import Annotated
 
 import typer
 
-from davy.annotation.project.store import withdrawals
 from davy.core.errors import UserError
 from davy.files.atomic import write_json
 from davy.people.cli.invitation_link import BaseUrl, invitation_link, invitation_time, note_address
@@ -234,8 +233,6 @@ def delete(
 
         davy user delete lin@example.org --yes
     """
-    from davy.annotation.project import roster
-
     with open_store(database) as store:
         with store.read() as db:
             user = users.find(db, login)
@@ -244,8 +241,8 @@ def delete(
         if not yes:
             _ask_sure(user.login)
         with store.write() as db:
-            done = roster.delete_account(db, user.id, by=events.SHELL, comments=not keep_comments)
-        withdrawals.truncate_log(store)
+            done = personal_data.delete_account(db, user.id, by=events.SHELL, comments=not keep_comments)
+        store.truncate_log()
     if json:
         console.json({"id": user.id, "projects": done.projects, "answers_deleted": done.answers})
         return

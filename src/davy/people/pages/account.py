@@ -1,4 +1,4 @@
-"""Your account and your data: language, how words are shown, password, sessions; export, leaving a project, deletion.
+"""Your account and your data: language, how words are shown, password, sessions; export and deletion.
 
 Nobody else's data can be reached here: every query is for the account that asks.
 """
@@ -14,13 +14,6 @@ from starlette.datastructures import FormData
 from starlette.requests import Request
 from starlette.responses import Response
 
-from davy.annotation.care import care, demographics
-from davy.annotation.care.pages.consent import member_of
-from davy.annotation.care.store import responses
-from davy.annotation.labelling import labelling
-from davy.annotation.project import roster
-from davy.annotation.project.pages.project_access import ProjectAccess, in_project, project_page
-from davy.annotation.project.store import withdrawals
 from davy.core.errors import UserError
 from davy.people.pages.visitor import Anyone, Form, Visitor, allowed, check_rate, field
 from davy.people.passwords import SHORTEST, check_password, hash_password
@@ -36,8 +29,6 @@ from davy.web.refused_by import refused_by
 router = APIRouter(include_in_schema=False)
 
 Self = Annotated[User, Depends(allowed("change own account"))]
-
-Mine = Annotated[ProjectAccess, Depends(in_project("check in", left=True))]
 
 
 @router.get("/account")
@@ -137,67 +128,12 @@ def _letters(form: FormData) -> dict[str, str]:
     return {name: letter for name, letter in letters.items() if letter != COMMANDS[name]}
 
 
-@router.get("/projects/{project_id}/my-data")
-def my_data(request: Request, place: Mine) -> Response:
-    """Return the page; who left may still open it."""
-    with context_of(request).store.read() as db:
-        said = responses.get(db, place.project.id, place.account.id, "about me")
-    return project_page(
-        request,
-        place,
-        "my_data.html",
-        member=member_of(place),
-        questions=demographics.QUESTIONS,
-        said=dict(said.content) if said else {},
-        answers_go=personal_data.answers_go(place.project.settings),
-    )
-
-
-@router.get("/projects/{project_id}/my-data.json")
-def export_here(request: Request, place: Mine) -> Response:
-    """Return everything that the project keeps about you."""
-    with context_of(request).store.read() as db:
-        made = personal_data.export(db, place.account.id, project_id=place.project.id)
-    return _file(made, f"my-data-{place.project.id}.json")
-
-
-@router.post("/projects/{project_id}/my-data/about-me")
-def about_me(request: Request, place: Mine, form: Form) -> Response:
-    """Keep what you say about yourself in place of what you said before; empty fields say nothing."""
-    given = {name: field(form, name.replace(" ", "_"), most=demographics.LONGEST) for name in demographics.QUESTIONS}
-    with context_of(request).store.write() as db:
-        responses.put(db, place.project.id, place.account.id, "about me", demographics.clean(given))
-    return render.redirect(request, f"{place.address}/my-data", "saved")
-
-
-@router.post("/projects/{project_id}/my-data/leave")
-def leave(request: Request, place: Mine, form: Form) -> Response:
-    """Leave the project at once; what you hold goes to others, what you did stays."""
-    with context_of(request).store.write() as db:
-        care.stop(db, member_of(place))
-        labelling.leave(db, place.project, place.account.id, by=place.account.id)
-    return render.redirect(request, "/projects", "left", project=place.project.title)
-
-
-@router.post("/projects/{project_id}/my-data/delete")
-def delete_here(request: Request, place: Mine, form: Form) -> Response:
-    """Leave, and delete your personal data in this project."""
-    if field(form, "sure") != "yes":
-        raise LocalizedError("not_sure")
-    store = context_of(request).store
-    with store.write() as db:
-        comments = field(form, "keep_comments") != "yes"
-        roster.delete_in_project(db, place.project, place.account.id, by=place.account.id, comments=comments)
-    withdrawals.truncate_log(store)
-    return render.redirect(request, "/projects", "deleted_here", project=place.project.title)
-
-
 @router.get("/account/my-data.json")
 def export_all(request: Request, me: Self) -> Response:
     """Return everything that this server keeps about you."""
     with context_of(request).store.read() as db:
         made = personal_data.export(db, me.id)
-    return _file(made, "my-data.json")
+    return json_file(made, "my-data.json")
 
 
 @router.post("/account/delete")
@@ -211,18 +147,19 @@ def delete_account(request: Request, me: Self, form: Form) -> Response:
     store = context_of(request).store
     try:
         with store.write() as db:
-            roster.delete_account(db, me.id, by=me.id, comments=field(form, "keep_comments") != "yes")
+            personal_data.delete_account(db, me.id, by=me.id, comments=field(form, "keep_comments") != "yes")
     except UserError as error:
         if error.status != 409:
             raise
         raise LocalizedError("last_admin", status=409) from None
-    withdrawals.truncate_log(store)
+    store.truncate_log()
     response = render.redirect(request, "/sign-in", "account_deleted")
     cookies.clear(request, response, "session")
     return response
 
 
-def _file(made: object, name: str) -> Response:
+def json_file(made: object, name: str) -> Response:
+    """Return a person's data as a file."""
     headers = {"Content-Disposition": f'attachment; filename="{name}"', "Cache-Control": "no-store"}
     text = json.dumps(made, ensure_ascii=False, indent=2)
     return Response(text, media_type="application/json; charset=utf-8", headers=headers)

@@ -1,51 +1,24 @@
 """A person's data: all of it as plain values, and its deletion. Answers stay under the pseudonym, or go too.
 
-Deleting takes away what says who somebody is (name, login, password, sessions,
-keys, check-ins, survey answers, what they said of themselves, their choices) and
-puts their pseudonym on their messages. The account's row stays as an empty shell,
-since answers point at its id. One event remains; it says that it was done.
+Deleting takes away what says who somebody is (name, login, password, sessions, keys), and asks every feature to forget
+the person. The account's row stays as an empty shell, since answers point at its id. One event remains; it says that
+it was done.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
+from pkgutil import resolve_name
 from typing import Any
 
-from sqlalchemy import Connection, Table, and_, delete, exists, func, or_, select, text, update
+from sqlalchemy import Connection, Table, delete, or_, select, text, update
 
-from davy.annotation.care.store.check_ins import check_ins
-from davy.annotation.care.store.responses import responses
-from davy.annotation.care.store.work_sessions import sittings
-from davy.annotation.labelling.store import annotations as annotations_store
-from davy.annotation.labelling.store import assignments as assignments_store
-from davy.annotation.labelling.store.tables import (
-    annotations,
-    answers,
-    assignments,
-    cases,
-    tallies,
-    verdict_annotations,
-    verdicts,
-)
-from davy.annotation.project.store import members, posts
-from davy.annotation.project.store.messages import messages
-from davy.annotation.project.store.tables import items, phases, projects
-from davy.annotation.project.store.tables import members as members_table
-from davy.annotation.settling.store import cases as cases_store
-from davy.annotation.settling.store.codes import coded, codes
-from davy.challenges.store import teams
-from davy.challenges.store.submissions import submissions
-from davy.challenges.store.teams import challenge_people
-from davy.core import UserError
-from davy.memes.store.meme_steps import meme_steps
-from davy.moderation.store.suggestions import suggestions
+from davy.core.feature import features
 from davy.people.store import users
 from davy.people.store.invitations import invitations
 from davy.people.store.keys import api_keys, api_usage
 from davy.people.store.tables import sessions
 from davy.people.store.tables import users as users_table
-from davy.rounds.store.entries import entries
-from davy.scheme_editor.store import scheme_drafts
 from davy.store import events
 from davy.store.columns import now
 from davy.store.events import events as events_table
@@ -54,6 +27,15 @@ GONE = "–"
 """What stands in the name of an account whose data was deleted."""
 _HIDDEN = {"token_hash", "secret_hash", "password_hash", "readers", "figure", "predictions"}
 """What a person's own copy leaves out: secrets, who else read something, figures of boards that may be private."""
+
+
+@dataclass(frozen=True, slots=True)
+class Deletion:
+    """Whose account is deleted, by whom, and whether their comments on posts go too."""
+
+    user: users.User
+    by: str
+    comments: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,70 +48,50 @@ class DeletionCounts:
 
 def export(db: Connection, user_id: str, *, project_id: str | None = None) -> dict[str, Any]:
     """Return everything that is kept about a person as plain values, of one project or of all and the account."""
-    user = users.get(db, user_id)
-    made: dict[str, Any] = {"made_at": _value(now())}
+    made: dict[str, Any] = {"made_at": plain_value(now())}
     if project_id is None:
-        shown = {
-            name: getattr(user, name) for name in ("id", "login", "name", "role", "language", "created_at", "choices")
-        }
-        made["account"] = _values(shown)
-        made["sessions"] = _rows(db, sessions, sessions.c.user_id == user_id)
-        made["keys"] = _rows(db, api_keys, api_keys.c.owner == user_id)
-        made["suggestions"] = _rows(db, suggestions, suggestions.c.by == user_id)
-        made["invitations"] = _rows(db, invitations, invitations.c.used_by == user_id)
-        quiet = events_table.c.what != "post annotated"  # each stands below, with what was answered
-        made["challenges"] = _rows(db, challenge_people, challenge_people.c.user_id == user_id)
-        made["submissions"] = _rows(db, submissions, submissions.c.by == user_id)
-        made["schemes"] = _rows(db, scheme_drafts, scheme_drafts.c.owner == user_id)
-        made["events"] = _rows(db, events_table, events_table.c.by == user_id, quiet)
-    for name, table, column in _TABLES:
-        where = [table.c[column] == user_id]
-        if project_id is not None:
-            where.append(table.c.project == project_id)
-        made[name] = _rows(db, table, *where)
-    mine = select(codes.c.id) if project_id is None else select(codes.c.id).where(codes.c.project == project_id)
-    made["coded"] = _rows(db, coded, coded.c.by == user_id, coded.c.code.in_(mine))
-    made["annotations"] = list(_annotations(db, user_id, project_id))
-    for name in ("messages", "cases", "coded", "annotations", "entries", "memes"):
-        _show_ids(db, made[name])
+        made |= _account(db, user_id)
+    for feature in features():
+        if feature.personal_data is not None:
+            made |= resolve_name(feature.personal_data)(db, user_id, project_id)
     return made
 
 
-def delete_in_project(
-    db: Connection, project_id: str, user_id: str, *, by: str, comments: bool = True
-) -> DeletionCounts:
-    """Take a person out of a project and delete their personal data in it; `comments` are those on posts."""
-    member = members.get(db, project_id, user_id)
-    if member is None:
-        raise UserError("This person is not in the project.", status=404)
-    done = _forget(db, project_id, user_id, member.pseudonym, by=by, comments=comments)
-    events.record(db, by=_without_name(by, user_id), what="personal data deleted", about=f"project {project_id}")
-    return DeletionCounts(1, done)
+def _account(db: Connection, user_id: str) -> dict[str, Any]:
+    user = users.get(db, user_id)
+    names = ("id", "login", "name", "role", "language", "created_at", "choices")
+    quiet = events_table.c.what != "post annotated"  # each stands with what was answered
+    return {
+        "account": plain_values({name: getattr(user, name) for name in names}),
+        "sessions": plain_rows(db, sessions, sessions.c.user_id == user_id),
+        "keys": plain_rows(db, api_keys, api_keys.c.owner == user_id),
+        "invitations": plain_rows(db, invitations, invitations.c.used_by == user_id),
+        "events": plain_rows(db, events_table, events_table.c.by == user_id, quiet),
+    }
 
 
 def delete_account(db: Connection, user_id: str, *, by: str, comments: bool = True) -> DeletionCounts:
-    """Delete a person's data in all projects, and their account; the last admin's is refused."""
+    """Delete a person's data in all features, and their account; the last admin's is refused."""
     user = users.get(db, user_id)
-    users.disable(db, user_id, by=_without_name(by, user_id))
+    by = without_name(by, user_id)
+    users.disable(db, user_id, by=by)
     if db.dialect.name == "sqlite":
         db.execute(text("PRAGMA secure_delete = ON"))  # freed pages are zeroed, not left readable in the file
-    mine = db.execute(select(members_table).where(members_table.c.user_id == user_id)).all()
-    gone = 0
-    for row in mine:
-        gone += _forget(db, row.project, user_id, row.pseudonym, by=by, comments=comments)
-    teams.forget_person(db, user_id, user.login)
+    done = DeletionCounts(0)
+    for feature in features():
+        if feature.forget_person is not None:
+            counts = resolve_name(feature.forget_person)(db, Deletion(user, by, comments))
+            done = done if counts is None else counts
     db.execute(delete(sessions).where(sessions.c.user_id == user_id))
-    db.execute(delete(scheme_drafts).where(scheme_drafts.c.owner == user_id))
     own_keys = list(db.scalars(select(api_keys.c.id).where(api_keys.c.owner == user_id)))
     db.execute(delete(api_usage).where(api_usage.c.key.in_(own_keys)))
-    db.execute(update(suggestions).where(suggestions.c.by == user_id).values(key=None, session=None, client_token=None))
     db.execute(delete(api_keys).where(api_keys.c.owner == user_id))
     invited = or_(invitations.c.used_by == user_id, invitations.c.login == user.login)
     db.execute(update(invitations).where(invited).values(login=None, name=None))
     values = {"login": f"deleted-{user_id}", "name": GONE, "password_hash": None, "role": "annotator"}
     db.execute(update(users_table).where(users_table.c.id == user_id).values(**values, language="en", choices=None))
-    events.record(db, by=_without_name(by, user_id), what="personal data deleted", about=f"user {user_id}")
-    return DeletionCounts(len(mine), gone)
+    events.record(db, by=by, what="personal data deleted", about=f"user {user_id}")
+    return done
 
 
 def is_deleted(user: users.User) -> bool:
@@ -137,134 +99,26 @@ def is_deleted(user: users.User) -> bool:
     return user.name == GONE and user.login.startswith("deleted-")
 
 
-def _forget(db: Connection, project_id: str, user_id: str, pseudonym: str, *, by: str, comments: bool) -> int:
-    """Delete a person's data in one project; return how many answers went with it."""
-    here = members.get(db, project_id, user_id)
-    if here is not None and here.left_at is None:
-        assignments_store.give_back(db, project_id, user_id)
-        cases_store.release(db, project_id, user_id)
-        members.leave(db, project_id, user_id, by=_without_name(by, user_id))
-    for table in (check_ins, responses):
-        db.execute(delete(table).where(table.c.project == project_id, table.c.user_id == user_id))
-    db.execute(update(messages).where(messages.c.project == project_id, messages.c.by == user_id).values(by=pseudonym))
-    mine = (members_table.c.project == project_id, members_table.c.user_id == user_id)
-    db.execute(update(members_table).where(*mine).values(choices={}, read_until=None))
-    settings = db.scalar(select(projects.c.settings).where(projects.c.id == project_id)) or {}
-    if answers_go(settings):
-        return _delete_answers(db, project_id, user_id)
-    if comments:
-        spoken = (annotations.c.project == project_id, annotations.c.annotator == user_id)
-        db.execute(update(annotations).where(*spoken).values(comment=None))
-        ours = coded.c.code.in_(select(codes.c.id).where(codes.c.project == project_id))
-        db.execute(update(coded).where(coded.c.by == user_id, ours).values(note=None))
-    return 0
-
-
-def answers_go(settings: Mapping[str, Any]) -> bool:
-    """Return whether a project deletes a person's answers with their data: `deletion: {answers: delete}`."""
-    return (settings.get("deletion") or {}).get("answers") == "delete"
-
-
-def _delete_answers(db: Connection, project_id: str, user_id: str) -> int:
-    """Delete a person's answers and the verdicts that rested on them; their posts open again for others."""
-    own = (annotations.c.project == project_id, annotations.c.annotator == user_id)
-    given = select(annotations.c.id).where(*own)
-    rested = list(
-        db.scalars(select(verdict_annotations.c.verdict).where(verdict_annotations.c.annotation.in_(given)).distinct())
-    )
-    _reopen(db, project_id, user_id)
-    ours = assignments.c.phase.in_(select(phases.c.id).where(phases.c.project == project_id))
-    db.execute(delete(assignments).where(assignments.c.annotator == user_id, ours))
-    for part in _parts(rested):
-        db.execute(delete(verdict_annotations).where(verdict_annotations.c.verdict.in_(part)))
-        db.execute(delete(verdicts).where(verdicts.c.id.in_(part)))
-    n = db.execute(select(func.count()).select_from(annotations).where(*own)).scalar_one()
-    db.execute(delete(answers).where(answers.c.annotation.in_(given)))
-    db.execute(delete(annotations).where(*own))
-    return n
-
-
-def _reopen(db: Connection, project_id: str, user_id: str) -> None:
-    """Make room again in the items that a person answered, and take their answers out of the tallies."""
-    columns = (items.c.id, items.c.phase, phases.c.answers, items.c.state)
-    here = select(*columns).join(phases, phases.c.id == items.c.phase).where(phases.c.project == project_id)
-    mine = and_(assignments.c.item == items.c.id, assignments.c.annotator == user_id)
-    taken = here.join(assignments, mine).where(assignments.c.state.in_(("done", "again")))
-    for row in db.execute(taken).all():
-        _reopen_item(db, row.id, row.state, row.answers)
-        filled = tallies.c.filled - int(row.state in ("full", "settled"))
-        own = (tallies.c.phase == row.phase, tallies.c.annotator == user_id)
-        db.execute(update(tallies).where(*own).values(given=tallies.c.given - 1, filled=filled))
-    # The author of an entry answered it without being given it, so no tally has that answer.
-    wrote = and_(annotations.c.phase == items.c.phase, annotations.c.post == items.c.post)
-    wrote = and_(wrote, annotations.c.annotator == user_id)
-    for row in db.execute(here.join(annotations, wrote).where(~exists().where(mine)).distinct()).all():
-        _reopen_item(db, row.id, row.state, row.answers)
-
-
-def _reopen_item(db: Connection, item_id: str, state: str, answers_wanted: int | None) -> None:
-    """Take one answer from an item; one that was full waits for another, and a dropped one stays so."""
-    values: dict[str, Any] = {"given": items.c.given - 1}
-    if state != "dropped":
-        values["state"] = "open"
-        if answers_wanted is not None:
-            values["room"] = items.c.room + 1
-    db.execute(update(items).where(items.c.id == item_id, items.c.given > 0).values(**values))
-
-
-_TABLES: tuple[tuple[str, Table, str], ...] = (
-    ("memberships", members_table, "user_id"),
-    ("sittings", sittings, "user_id"),
-    ("check_ins", check_ins, "user_id"),
-    ("responses", responses, "user_id"),
-    ("messages", messages, "by"),
-    ("codes", codes, "made_by"),
-    ("cases", cases, "settled_by"),
-    ("entries", entries, "author"),
-    ("memes", meme_steps, "by"),
-)
-
-
-def _annotations(db: Connection, user_id: str, project_id: str | None) -> Iterable[dict[str, Any]]:
-    before: str | None = None
-    while page := annotations_store.of_annotator(db, user_id, before=before, limit=500):
-        for it in page:
-            if project_id is None or it.project == project_id:
-                shown = {name: getattr(it, name) for name in it.__dataclass_fields__ if name != "annotator"}
-                yield _values(shown)
-        before = page[-1].id
-
-
-def _show_ids(db: Connection, rows: list[dict[str, Any]]) -> None:
-    """Put the ids that people see in the place of posts' keys."""
-    for start in range(0, len(rows), 500):
-        part = rows[start : start + 500]
-        ids = posts.public_ids(db, [row["post"] for row in part if row["post"] is not None])
-        for row in part:
-            row["post"] = ids.get(row["post"])
-
-
-def _rows(db: Connection, table: Table, *where: Any) -> list[dict[str, Any]]:
+def plain_rows(db: Connection, table: Table, *where: Any) -> list[dict[str, Any]]:
+    """Return rows of a table as a person's own copy has them, without secrets."""
     query = select(table).where(*where).order_by(*table.primary_key.columns)
-    return [_values(dict(row._mapping)) for row in db.execute(query)]
+    return [plain_values(dict(row._mapping)) for row in db.execute(query)]
 
 
-def _values(given: Mapping[str, Any]) -> dict[str, Any]:
-    return {str(name): _value(value) for name, value in given.items() if str(name) not in _HIDDEN}
+def plain_values(given: Mapping[str, Any]) -> dict[str, Any]:
+    """Return values as JSON has them, without secrets."""
+    return {str(name): plain_value(value) for name, value in given.items() if str(name) not in _HIDDEN}
 
 
-def _value(value: Any) -> Any:
+def plain_value(value: Any) -> Any:
+    """Return one value as JSON has it."""
     if isinstance(value, datetime):
         return value.isoformat()
     if isinstance(value, Mapping):
-        return {str(name): _value(part) for name, part in value.items()}
-    return [_value(part) for part in value] if isinstance(value, tuple | list) else value
+        return {str(name): plain_value(part) for name, part in value.items()}
+    return [plain_value(part) for part in value] if isinstance(value, tuple | list) else value
 
 
-def _parts(keys: list[str], size: int = 500) -> Iterable[list[str]]:
-    return (keys[start : start + size] for start in range(0, len(keys), size))
-
-
-def _without_name(by: str, user_id: str) -> str:
+def without_name(by: str, user_id: str) -> str:
     """Return who did it, but not where that is the person whose data goes."""
     return events.SYSTEM if by == user_id else by

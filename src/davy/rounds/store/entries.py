@@ -32,11 +32,13 @@ from sqlalchemy.exc import IntegrityError
 from davy.annotation.labelling.store import annotations
 from davy.annotation.labelling.store.tables import cases, verdicts
 from davy.annotation.project.store import phases, posts
+from davy.annotation.project.store.member_data import show_post_ids
 from davy.annotation.project.store.tables import items
 from davy.annotation.project.store.tables import posts as post_table
 from davy.annotation.settling.store import cases as case_store
 from davy.core import Annotation, Post, Scheme, Source, UserError
 from davy.core.annotation import Answers
+from davy.people.store.personal_data import plain_rows
 from davy.rounds.round import ADVERSARIAL, PAIR_DROPPED, TAKEN_BACK, Entry, Round
 from davy.rounds.store.rounds import rounds
 from davy.store import events
@@ -372,3 +374,11 @@ def _entry(row: Row[Any]) -> EntryText:
     confirmed = None if settled is None else settled == kept.label
     entry = replace(kept, post=kept.id, confirmed=confirmed, settled=settled, dropped=dropped)
     return EntryText(entry, kept.post, item, text or "", lang, state)
+
+
+def personal_data(db: Connection, user_id: str, project_id: str | None) -> dict[str, Any]:
+    """Return a person's entries, in one project or in all."""
+    here = () if project_id is None else (entries.c.project == project_id,)
+    rows = plain_rows(db, entries, entries.c.author == user_id, *here)
+    show_post_ids(db, rows)
+    return {"entries": rows}

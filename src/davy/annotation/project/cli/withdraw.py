@@ -76,7 +76,7 @@ def _withdraw_stored(database: str | None, wanted: list[str], project: str | Non
             if done.images:
                 with store.write() as db:
                     discard_unused(db, folder_of(store), done.images)
-            withdrawals.truncate_log(store)
+            store.truncate_log()
         return {
             "database": str(store), "posts": len(done.found), "derived": len(done.derived), "rows": done.rows,
             "images": len(done.images), "projects": list(done.projects), "annotators": done.annotators,

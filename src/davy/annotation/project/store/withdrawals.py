@@ -26,7 +26,6 @@ from davy.challenges.store.challenges import challenge_entries
 from davy.memes.store.meme_steps import meme_steps
 from davy.schema import metadata
 from davy.store import events
-from davy.store.store import Store
 
 CHUNK = 500
 _COUNTED_AS = {"done": "given", "again": "given", "refused": "refused", "skipped": "skipped"}
@@ -174,15 +173,6 @@ def _derived(db: Connection, owner: str | None, found: Mapping[str, str]) -> dic
         layer = {key: post for key, post in fresh.items() if key not in derived}
         derived |= layer
     return derived
-
-
-def truncate_log(store: Store) -> None:
-    """Bring a SQLite file up to date with its log, so that removed texts are in neither."""
-    if store.sqlite:
-        with store.engine.connect() as plain:
-            raw = plain.connection.driver_connection
-            if raw is not None:
-                raw.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
 
 
 def _clear(db: Connection, table: Table, column: Column[str], keys: Sequence[str], rows: dict[str, int]) -> None:
