@@ -83,7 +83,7 @@ def old(store: Store) -> Store:
 
 @pytest.mark.parametrize("what", ["decisions", "corrections", "shadow posts", "refusals", "jobs"])
 def test_a_rule_removes_what_it_counted_and_nothing_newer(old: Store, what: str):
-    table = retention.KINDS[what].table
+    table = retention.retention_kinds()[what].table
     with old.read() as db:
         before = db.scalar(select(func.count()).select_from(table))
     assert preview(old, rule(what), None) == 1
@@ -259,4 +259,4 @@ def test_no_rule_can_name_answers_or_verdicts():
         annotation_tables.assignments,
         annotation_tables.cases,
     }
-    assert not {kind.table for kind in retention.KINDS.values() if not kind.blanks} & labels
+    assert not {kind.table for kind in retention.retention_kinds().values() if not kind.blanks} & labels

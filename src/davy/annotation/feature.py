@@ -76,4 +76,5 @@ FEATURE = Feature(
             enqueue_due="davy.annotation.settling.jobs:enqueue_due_phases",
         ),
     ),
+    retention="davy.annotation.project.store.retention:RETENTION",
 )

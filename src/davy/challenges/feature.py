@@ -26,4 +26,6 @@ FEATURE = Feature(
         JobKind("score submission", "davy.challenges.jobs:score_submission"),
         JobKind("rank board", "davy.challenges.jobs:rank_board"),
     ),
+    jobs_in_use="davy.challenges.store.submissions:jobs_in_use",
+    withdraw_posts="davy.challenges.store.challenges:withdraw_posts",
 )

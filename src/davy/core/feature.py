@@ -53,6 +53,14 @@ class Feature:
     """Returns what is kept about a person. It gets the connection, the account's id, and the project's id or None."""
     forget_person: str | None = None
     """Deletes what says who a person is. It gets the connection and the `Deletion` of an account."""
+    withdraw_posts: str | None = None
+    """Takes withdrawn posts out of the feature's tables that no key joins to posts. It gets the posts' public ids."""
+    derived_posts: str | None = None
+    """Returns the query for posts that were made from others. It gets the keys of those."""
+    retention: str | None = None
+    """Kinds of record that retention rules can remove: a mapping of names to `RetentionKind`."""
+    jobs_in_use: str | None = None
+    """Returns the query for jobs that no retention rule removes."""
 
 
 @cache

@@ -19,4 +19,5 @@ FEATURE = Feature(
         "davy.memes.pages.meme_editor:router",
     ),
     personal_data="davy.memes.store.meme_steps:personal_data",
+    derived_posts="davy.memes.store.meme_steps:built_from",
 )

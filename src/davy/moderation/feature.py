@@ -24,4 +24,5 @@ FEATURE = Feature(
         JobKind("deliver webhook", "davy.moderation.jobs:deliver_webhook"),
         JobKind("fit threshold", "davy.moderation.jobs:fit_community_threshold"),
     ),
+    retention="davy.moderation.store.retention:RETENTION",
 )

@@ -30,4 +30,5 @@ FEATURE = Feature(
             enqueue_due="davy.people.retention:enqueue_today",
         ),
     ),
+    retention="davy.people.store.retention:ACCOUNT_KINDS",
 )

@@ -23,6 +23,7 @@ from sqlalchemy import (
     delete,
     insert,
     select,
+    update,
 )
 from sqlalchemy.engine import Row
 
@@ -263,3 +264,15 @@ def find_board(db: Connection, phase_id: str, task: str) -> KeptBoard | None:
 def _challenge(db: Connection, row: Row[Any]) -> Challenge:
     query = _PHASES.select(challenge_phases.c.challenge == row.id).order_by(challenge_phases.c.position)
     return _ROWS.read(row, phases=tuple(_PHASES.list(db, query)))
+
+
+def withdraw_posts(db: Connection, ids: Sequence[str], *, by: str) -> dict[str, int]:
+    """Empty the texts of these posts in all challenges; return how many there were, by table."""
+    done = 0
+    for start in range(0, len(ids), 500):
+        own = (challenge_entries.c.entry.in_(ids[start : start + 500]), challenge_entries.c.text != "")
+        done += db.execute(update(challenge_entries).where(*own).values(text="")).rowcount
+    if not done:
+        return {}
+    events.record(db, by=by, what="challenge texts withdrawn", about="challenges", removed=done)
+    return {challenge_entries.name: done}

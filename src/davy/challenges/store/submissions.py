@@ -169,3 +169,8 @@ def _query() -> Select[Any]:
 def _submission(row: Row[Any]) -> Submission:
     state = "scored" if row.figure is not None else (row.job_state or "waiting")
     return _ROWS.read(row[:-1], state="waiting" if state == "done" else state)
+
+
+def jobs_in_use() -> Select[Any]:
+    """Return the jobs of submissions without a figure: such a submission reads its state from its job."""
+    return select(submissions.c.job).where(submissions.c.figure.is_(None), submissions.c.job.is_not(None))

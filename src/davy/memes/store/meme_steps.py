@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import CheckConstraint, Connection, Row, and_, func, select
+from sqlalchemy import CheckConstraint, Connection, Row, Select, and_, func, select
 
 from davy.annotation.labelling.store import items
 from davy.annotation.labelling.store.tables import tallies, verdicts
@@ -213,3 +213,8 @@ def personal_data(db: Connection, user_id: str, project_id: str | None) -> dict[
     rows = plain_rows(db, meme_steps, meme_steps.c.by == user_id, *here)
     show_post_ids(db, rows)
     return {"memes": rows}
+
+
+def built_from(keys: Sequence[str]) -> Select[Any]:
+    """Return the memes that were built from posts: they have no parent, the step that made them names its source."""
+    return select(meme_steps.c.made).where(meme_steps.c.post.in_(keys))

@@ -10,19 +10,14 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from functools import cache
+from pkgutil import resolve_name
 
 from sqlalchemy import ColumnElement, Connection, Table, delete, func, select, text, update
 
-from davy.annotation.care.store.check_ins import check_ins
-from davy.annotation.project.store import projects
-from davy.annotation.project.store.tables import posts
-from davy.annotation.project.store.tables import projects as project_rows
-from davy.challenges.store.submissions import submissions
 from davy.core.errors import UserError, nearest
+from davy.core.feature import features
 from davy.jobs.store import job_log, jobs
-from davy.moderation.store.decisions import decisions
-from davy.moderation.store.shadows import shadow_differences
-from davy.moderation.store.suggestions import suggestions
 from davy.people.store.tables import sessions
 from davy.store import events
 from davy.store.columns import now
@@ -41,41 +36,29 @@ Conditions = Callable[[datetime, str], tuple[ColumnElement[bool], ...]]
 
 @dataclass(frozen=True, slots=True)
 class RetentionKind:
-    """A kind of record: its table, and which rows are older than a time. `project` tells whose rules name it."""
+    """A kind of record: its table, and which rows are older than a time."""
 
     table: Table
     old: Conditions
-    project: bool = False
+    project: Callable[[Connection, str], object] | None = None
+    """What finds the project of a rule, and refuses an unknown one; None if rules of this kind are the server's."""
     blanks: bool = False
     """Whether the row stays and only its text goes."""
 
 
-KINDS: Mapping[str, RetentionKind] = {
-    "decisions": RetentionKind(decisions, lambda before, _: (decisions.c.at < before,)),
-    # Those that nobody has reviewed are labels on their way: they stay.
-    "corrections": RetentionKind(
-        suggestions, lambda before, _: (suggestions.c.state != "open", suggestions.c.reviewed_at < before)
-    ),
-    "shadow posts": RetentionKind(shadow_differences, lambda before, _: (shadow_differences.c.at < before,)),
-    # A submission that has no figure yet reads its state from its job, and is scored again by it.
+ACCOUNT_KINDS: Mapping[str, RetentionKind] = {
     "jobs": RetentionKind(
         jobs,
         lambda before, _: (
             jobs.c.state.in_(("done", "failed", "cancelled")),
             jobs.c.finished_at < before,
-            jobs.c.id.not_in(
-                select(submissions.c.job).where(submissions.c.figure.is_(None), submissions.c.job.is_not(None))
-            ),
+            *(jobs.c.id.not_in(resolve_name(each.jobs_in_use)()) for each in features() if each.jobs_in_use),
         ),
     ),
     "refusals": RetentionKind(
         event_rows, lambda before, _: (event_rows.c.what.in_(REFUSALS), event_rows.c.at < before)
     ),
     "sessions": RetentionKind(sessions, lambda before, _: (sessions.c.expires_at < before,)),
-    "check-ins": RetentionKind(
-        check_ins, lambda before, project: (check_ins.c.project == project, check_ins.c.at < before), project=True
-    ),
-    "texts": RetentionKind(posts, lambda before, project: _texts_of_closed(before, project), project=True, blanks=True),
 }
 EXPORTS = "exports"
 """Files that people asked for; they lie in a folder, not here, and go after a week without any rule."""
@@ -100,13 +83,20 @@ class RetentionRule:
         return at - timedelta(days=self.days)
 
 
+@cache
+def retention_kinds() -> dict[str, RetentionKind]:
+    """Return the kinds of every feature by name."""
+    tables = [resolve_name(each.retention) for each in features() if each.retention is not None]
+    return {name: kind for table in tables for name, kind in table.items()}
+
+
 _RULES = Rows(RetentionRule, "retention_rules", key=("project", "what"))
 retention_rules = _RULES.table
 
 
 def names_for(project: str | None) -> list[str]:
     """Return what rules of a project, or of the server, can be about."""
-    own = [name for name, kind in KINDS.items() if kind.project == (project is not None)]
+    own = [name for name, kind in retention_kinds().items() if (kind.project is None) == (project is None)]
     return own if project is not None else [*own, EXPORTS]
 
 
@@ -124,8 +114,8 @@ def make_rule(what: str, days: int, *, by: str, project: str | None = None) -> R
 
 def set_rule(db: Connection, rule: RetentionRule) -> None:
     """Set a rule, or change the one of its kind."""
-    if rule.project:
-        projects.get(db, rule.project)
+    if check_project := retention_kinds()[rule.what].project:
+        check_project(db, rule.project)
     _delete(db, rule.project, rule.what)
     _RULES.insert(db, rule)
     about = _about(rule.project)
@@ -149,14 +139,14 @@ def list_rules(db: Connection, *, project: str | None = None, everywhere: bool =
 
 def count_old(db: Connection, rule: RetentionRule, *, at: datetime | None = None) -> int:
     """Return how many records a rule would remove now; nothing changes. Files are not counted here."""
-    kind = KINDS[rule.what]
+    kind = retention_kinds()[rule.what]
     old = kind.old(rule.before(at or now()), rule.project)
     return db.execute(select(func.count()).select_from(kind.table).where(*old)).scalar_one()
 
 
 def remove_part(db: Connection, rule: RetentionRule, *, at: datetime | None = None) -> int:
     """Remove at most `PART` old records and return how many; 0 when there are no more."""
-    kind = KINDS[rule.what]
+    kind = retention_kinds()[rule.what]
     if db.dialect.name == "sqlite":
         db.execute(text("PRAGMA secure_delete = ON"))  # freed pages are zeroed, not left readable in the file
     old = kind.old(rule.before(at or now()), rule.project)
@@ -176,13 +166,6 @@ def record(db: Connection, rule: RetentionRule, removed: int, *, by: str) -> Non
     """Write down that a rule was applied, and how much went by it."""
     details = {"kind": rule.what, "days": rule.days, "removed": removed}
     events.record(db, by=by, what="retention rule applied", about=_about(rule.project), **details)
-
-
-def _texts_of_closed(before: datetime, project: str) -> tuple[ColumnElement[bool], ...]:
-    closed = select(project_rows.c.id).where(
-        project_rows.c.id == project, project_rows.c.state == "closed", project_rows.c.closed_at < before
-    )
-    return (posts.c.project.in_(closed), posts.c.text.is_not(None))
 
 
 def _delete(db: Connection, project: str | None, what: str) -> int:

@@ -14,6 +14,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
+from pkgutil import resolve_name
 
 from sqlalchemy import Column, Connection, Table, delete, func, select, text, update
 
@@ -22,8 +23,7 @@ from davy.annotation.project.store import images, phases
 from davy.annotation.project.store.posts import keys_of, owned_by
 from davy.annotation.project.store.tables import items, posts, projects
 from davy.annotation.project.store.tables import phases as phase_table
-from davy.challenges.store.challenges import challenge_entries
-from davy.memes.store.meme_steps import meme_steps
+from davy.core.feature import features
 from davy.schema import metadata
 from davy.store import events
 
@@ -67,24 +67,15 @@ def withdraw(db: Connection, ids: Iterable[str], *, by: str, project: str | None
     for owner, wanted in named.items():
         unused = wanted - _still_named(db, owner, wanted)
         result.images += tuple(sorted(images.withdraw(db, owner, unused, by=by)))
-    blanked = _blank_entries(db, asked) if project is None else 0
-    if blanked:
-        result.rows["challenge_entries"] = blanked
-        events.record(db, by=by, what="challenge texts withdrawn", about="challenges", removed=blanked)
+    if project is None:
+        for feature in features():
+            if feature.withdraw_posts is not None:
+                result.rows |= resolve_name(feature.withdraw_posts)(db, asked, by=by)
     for post in (*result.found, *result.derived):
         events.record(db, by=by, what="post withdrawn", about=f"post {post}")
     if result.found:
         events.record(db, by=by, what="posts withdrawn", about="posts", asked=result.asked, removed=result.rows)
     return result
-
-
-def _blank_entries(db: Connection, ids: Sequence[str]) -> int:
-    """Empty the texts of these posts in all challenges; return how many there were."""
-    done = 0
-    for part in _parts(ids):
-        own = (challenge_entries.c.entry.in_(part), challenge_entries.c.text != "")
-        done += db.execute(update(challenge_entries).where(*own).values(text="")).rowcount
-    return done
 
 
 def _shrink_phases(db: Connection, keys: Sequence[str]) -> None:
@@ -166,9 +157,8 @@ def _derived(db: Connection, owner: str | None, found: Mapping[str, str]) -> dic
     every = select(posts.c.id, posts.c.public_id)
     while layer:
         queries = [every.where(posts.c.parent.in_(part), owned_by(owner)) for part in _parts(layer.values())]
-        # A meme that was built has no parent: the step that made it names its source.
-        built = [select(meme_steps.c.made).where(meme_steps.c.post.in_(part)) for part in _parts(layer)]
-        queries += [every.where(posts.c.id.in_(made)) for made in built]
+        made = [resolve_name(each.derived_posts) for each in features() if each.derived_posts is not None]
+        queries += [every.where(posts.c.id.in_(posts_from(part))) for posts_from in made for part in _parts(layer)]
         fresh = {row.id: row.public_id for query in queries for row in db.execute(query) if row.id not in found}
         layer = {key: post for key, post in fresh.items() if key not in derived}
         derived |= layer
