@@ -52,7 +52,7 @@ class Feature:
     personal_data: str | None = None
     """Returns what is kept about a person. It gets the connection, the account's id, and the project's id or None."""
     forget_person: str | None = None
-    """Deletes what says who a person is. It gets the connection and the `Deletion` of an account."""
+    """Deletes what says who a person is. It gets the connection and the `PersonDeletion` of an account."""
     withdraw_posts: str | None = None
     """Takes withdrawn posts out of the feature's tables that no key joins to posts. It gets the posts' public ids."""
     derived_posts: str | None = None

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from sqlalchemy import Column, Connection, Select, delete, func, select
 
 from davy.core import Scheme, UserError
-from davy.people.store.personal_data import Deletion, plain_rows
+from davy.people.store.personal_data import PersonDeletion, plain_rows
 from davy.schemes.store import schemes
 from davy.store import events
 from davy.store.columns import TimeColumn, new_id, now, table_index
@@ -140,6 +140,6 @@ def personal_data(db: Connection, user_id: str, project_id: str | None) -> dict[
     return {"schemes": plain_rows(db, scheme_drafts, scheme_drafts.c.owner == user_id)}
 
 
-def forget_person(db: Connection, deletion: Deletion) -> None:
+def forget_person(db: Connection, deletion: PersonDeletion) -> None:
     """Delete the drafts of a deleted account."""
     db.execute(delete(scheme_drafts).where(scheme_drafts.c.owner == deletion.user.id))

@@ -19,7 +19,7 @@ from davy.annotation.project.store import member_data, members, phases, projects
 from davy.annotation.settling import adjudication
 from davy.people.store import invitations, users
 from davy.people.store.invitations import LASTS, Invitation
-from davy.people.store.personal_data import Deletion, DeletionCounts
+from davy.people.store.personal_data import DeletionCounts, PersonDeletion
 from davy.people.store.users import User
 from davy.store import Connection
 
@@ -94,7 +94,7 @@ def delete_in_project(
     return done
 
 
-def forget_person(db: Connection, deletion: Deletion) -> DeletionCounts:
+def forget_person(db: Connection, deletion: PersonDeletion) -> DeletionCounts:
     """Delete a person's data in all projects, and settle what only waited for them."""
     mine = [project for project, _ in projects.of_user(db, deletion.user.id, left=True)]
     done = member_data.delete_everywhere(db, deletion)

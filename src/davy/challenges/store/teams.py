@@ -16,7 +16,7 @@ from davy.challenges.challenge import ChallengePerson, Team
 from davy.challenges.store.submissions import submissions
 from davy.core.errors import UserError
 from davy.people.store import users
-from davy.people.store.personal_data import Deletion, plain_rows
+from davy.people.store.personal_data import PersonDeletion, plain_rows
 from davy.people.store.tables import users as users_table
 from davy.store import events
 from davy.store.columns import TextColumn, TimeColumn, new_id, now, table_index
@@ -232,7 +232,7 @@ def personal_data(db: Connection, user_id: str, project_id: str | None) -> dict[
     }
 
 
-def forget_person(db: Connection, deletion: Deletion) -> None:
+def forget_person(db: Connection, deletion: PersonDeletion) -> None:
     """Take an account that is deleted out of every challenge; what its team sent stays the team's."""
     user_id = deletion.user.id
     _TEAMS.update(db, challenge_teams.c.captain == user_id, captain=None)

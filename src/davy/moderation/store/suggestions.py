@@ -10,7 +10,7 @@ from typing import Any
 from sqlalchemy import CheckConstraint, Connection, update
 
 from davy.core.errors import UserError
-from davy.people.store.personal_data import Deletion, plain_rows
+from davy.people.store.personal_data import PersonDeletion, plain_rows
 from davy.store import events
 from davy.store.columns import new_id, now, table_index
 from davy.store.rows import Rows
@@ -82,7 +82,7 @@ def personal_data(db: Connection, user_id: str, project_id: str | None) -> dict[
     return {} if project_id is not None else {"suggestions": plain_rows(db, suggestions, suggestions.c.by == user_id)}
 
 
-def forget_person(db: Connection, deletion: Deletion) -> None:
+def forget_person(db: Connection, deletion: PersonDeletion) -> None:
     """Take a deleted account's key and session off its suggestions."""
     mine = suggestions.c.by == deletion.user.id
     db.execute(update(suggestions).where(mine).values(key=None, session=None, client_token=None))

@@ -30,7 +30,7 @@ _HIDDEN = {"token_hash", "secret_hash", "password_hash", "readers", "figure", "p
 
 
 @dataclass(frozen=True, slots=True)
-class Deletion:
+class PersonDeletion:
     """Whose account is deleted, by whom, and whether their comments on posts go too."""
 
     user: users.User
@@ -80,7 +80,7 @@ def delete_account(db: Connection, user_id: str, *, by: str, comments: bool = Tr
     done = DeletionCounts(0)
     for feature in features():
         if feature.forget_person is not None:
-            counts = resolve_name(feature.forget_person)(db, Deletion(user, by, comments))
+            counts = resolve_name(feature.forget_person)(db, PersonDeletion(user, by, comments))
             done = done if counts is None else counts
     db.execute(delete(sessions).where(sessions.c.user_id == user_id))
     own_keys = list(db.scalars(select(api_keys.c.id).where(api_keys.c.owner == user_id)))

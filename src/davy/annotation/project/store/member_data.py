@@ -30,7 +30,7 @@ from davy.annotation.project.store.tables import members as members_table
 from davy.annotation.settling.store import cases as cases_store
 from davy.annotation.settling.store.codes import coded, codes
 from davy.core import UserError
-from davy.people.store.personal_data import Deletion, DeletionCounts, plain_rows, plain_values, without_name
+from davy.people.store.personal_data import DeletionCounts, PersonDeletion, plain_rows, plain_values, without_name
 from davy.store import events
 
 
@@ -62,7 +62,7 @@ def delete_in_project(
     return DeletionCounts(1, done)
 
 
-def delete_everywhere(db: Connection, deletion: Deletion) -> DeletionCounts:
+def delete_everywhere(db: Connection, deletion: PersonDeletion) -> DeletionCounts:
     """Delete a person's data in all projects."""
     user_id = deletion.user.id
     mine = db.execute(select(members_table).where(members_table.c.user_id == user_id)).all()
