@@ -27,7 +27,7 @@ def main() -> int:
     from davy.core import UserError
     from davy.detectors.load import load
     from davy.testing import suites
-    from davy.testing.fairness import measure_fairness
+    from davy.testing.metrics import measure_fairness
     from davy.testing.report.files import write_report
     from davy.testing.report.page import CheckReport
     from davy.testing.report.summary import summarise

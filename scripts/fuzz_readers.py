@@ -154,8 +154,7 @@ def _model() -> tuple[Path, bytes, bytes]:
     import polars as pl
 
     from davy.core import Label, Question
-    from davy.detectors.ngrams import NgramHasher
-    from davy.detectors.tfidf import Tfidf
+    from davy.detectors.tfidf import NgramHasher, Tfidf
 
     question = Question("hate", (Label("not hateful"), Label("hateful")), positive="hateful")
     posts = pl.DataFrame({

@@ -36,9 +36,8 @@ from davy.measure.fairness import between_groups, counterfactual_gap, group_rate
 from davy.measure.intervals import proportion
 from davy.report.plots import bars, heat
 from davy.testing import suites
-from davy.testing.answer_cache import AnswerCache
-from davy.testing.fairness import Fairness, measure_fairness
-from davy.testing.run import SuiteRun, run_suite
+from davy.testing.metrics import Fairness, measure_fairness
+from davy.testing.run import AnswerCache, SuiteRun, run_suite
 from davy.testing.suite import Case, Suite
 
 DOCS = Path(__file__).parents[1] / "docs"

@@ -36,9 +36,8 @@ from davy.detectors.load import open_folder
 from davy.measure.classification import metric_with_interval
 from davy.report.plots import line
 from davy.testing import suites
-from davy.testing.answer_cache import AnswerCache
 from davy.testing.metrics import cells
-from davy.testing.run import run_suite
+from davy.testing.run import AnswerCache, run_suite
 
 ROOT = Path(__file__).parents[1]
 SMALL, LARGE, GERMAN = "embedded-en", "embedded-en-large", "embedded-de"

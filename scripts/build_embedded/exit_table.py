@@ -18,8 +18,8 @@ from exit_states import held_posts
 from screen_nets import QUESTIONS
 
 from davy.core.scorer import Scores
-from davy.detectors.long_texts import cut_windows
 from davy.detectors.onnx import OnnxScorer
+from davy.detectors.token_batches import cut_windows
 
 
 def flagged(scores: Scores) -> np.ndarray:

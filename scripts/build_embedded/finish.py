@@ -25,8 +25,7 @@ from prepare import leaky
 from davy import schemes
 from davy.core.scheme import Question
 from davy.detectors import folder as folders
-from davy.detectors.bare_names import FILE as NAMES_FILE
-from davy.detectors.joint_answers import JointRules
+from davy.detectors.joint_answers import NAMES_FILE, JointRules
 from davy.detectors.network import Network, columns_of
 from davy.detectors.onnx import OnnxScorer
 from davy.detectors.transformer import parent_gates

@@ -33,7 +33,7 @@ from qwen_words import LENGTH, Words, encode, pack, refuse_another, write_tokens
 from tokenizers import Tokenizer
 from use import german, make_tokenizer, pieces, vectors
 
-from davy.detectors.preprocessing import prepare_text
+from davy.detectors.token_batches import prepare_text
 
 HERE = Path(__file__).parent
 MOST_PIECES = 24_000

@@ -35,10 +35,9 @@ from tokenizers import Tokenizer
 
 from davy import schemes
 from davy.detectors import folder as folders
-from davy.detectors.bare_names import FILE as NAMES_FILE
-from davy.detectors.joint_answers import JointRules
+from davy.detectors.joint_answers import NAMES_FILE, JointRules
 from davy.detectors.onnx import OnnxScorer
-from davy.detectors.preprocessing import prepare_text
+from davy.detectors.token_batches import prepare_text
 from davy.detectors.transformer import parent_gates
 from davy.training.export import RANGE_POSTS
 from davy.training.onnx.activation_ranges import fix_ranges

@@ -15,7 +15,7 @@ from german_nets import Grams, Lines
 from qwen_words import encode
 from tokenizers import Tokenizer
 
-from davy.detectors.preprocessing import prepare_text
+from davy.detectors.token_batches import prepare_text
 
 BUCKETS = 2**18
 SHARES = {"hate.de": 0.4, "aux.offence": 0.5}

@@ -34,8 +34,8 @@ from safetensors.torch import load_file, save_file
 from torch import Tensor, nn
 
 from davy.training.data import Targets, Tokens, batches_by_length
+from davy.training.fit import masked_loss
 from davy.training.loop import Loop
-from davy.training.losses import masked_loss
 
 ASKED = {"hate.de": 1.0, "misogynistic.de": 1.0, "aux.offence": 0.5, "aux.kind": 0.2}
 ASKED |= {"type": 0.3, "target": 0.1, "sexist": 0.5}

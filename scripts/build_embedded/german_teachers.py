@@ -18,8 +18,8 @@ from safetensors.torch import load_file, save_file
 from torch import Tensor, nn
 
 from davy.training.data import Targets, Tokens, batches_by_length, batches_longest_first
+from davy.training.fit import masked_loss
 from davy.training.loop import Loop
-from davy.training.losses import masked_loss
 
 PLAIN = 5000
 """How many of the plain sentences a teacher learns from; they are alike."""

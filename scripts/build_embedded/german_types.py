@@ -22,7 +22,7 @@ from qwen_words import encode
 from sklearn.linear_model import LogisticRegression
 from tokenizers import Tokenizer
 
-from davy.detectors.preprocessing import prepare_text
+from davy.detectors.token_batches import prepare_text
 
 EACH, PARTS = 12, 4
 """How often a pattern is filled; each of `PARTS` of the patterns is judged by a layer that never saw it."""

@@ -25,7 +25,7 @@ from qwen_words import Words, encode, plain, read_tokens, shingles, write_tokens
 from tokenizers import Tokenizer
 from torch import Tensor
 
-from davy.detectors.preprocessing import prepare_text
+from davy.detectors.token_batches import prepare_text
 from davy.training.data import Tokens, batches_by_length
 from davy.training.loop import Loop
 

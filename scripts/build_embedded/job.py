@@ -36,7 +36,7 @@ from davy.detectors.network import Head, Network, columns_of, probabilities
 from davy.training.data import Targets, Tokens, batches_by_length, batches_longest_first
 from davy.training.fit import FitSettings, fit, predict
 from davy.training.loop import Loop, Schedule
-from davy.training.masking import Masker, masked_words_loss
+from davy.training.pretrain import Masker, masked_words_loss
 from davy.training.run_record import StepProgress
 
 HEAD_LIST = tuple(Head(name, kind, labels) for name, (kind, labels) in HEADS.items())

@@ -30,8 +30,8 @@ from torch import Tensor
 
 from davy.detectors.network import probabilities
 from davy.training.data import Tokens, batches_by_length, batches_longest_first
+from davy.training.fit import masked_loss
 from davy.training.loop import Loop, Schedule
-from davy.training.losses import masked_loss
 
 FRAME = "Post:", "\nHate:"
 STARTS = {

@@ -13,7 +13,7 @@ from types import MethodType
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from davy.training.onnx.rounding import GROUP, to_four_bits
+from davy.training.onnx.matrices import GROUP, to_four_bits
 
 
 def round_weight(weight: Tensor) -> Tensor:

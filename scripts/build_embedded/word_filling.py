@@ -5,7 +5,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor, nn
 
-from davy.training.masking import Masker, masked_logits
+from davy.training.pretrain import Masker, masked_logits
 
 
 @torch.inference_mode()

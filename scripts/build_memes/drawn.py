@@ -69,8 +69,8 @@ def _start(graph: str) -> None:
 
 def find(pixels: np.ndarray) -> np.ndarray:
     """Return the whole picture and its nine best boxes."""
-    from davy.detectors.box_graph import best_boxes, squeezed_pixels
     from davy.detectors.image_features import REGIONS, WHOLE
+    from davy.detectors.object_boxes import best_boxes, squeezed_pixels
 
     boxes, scores = _finder.run(None, {"pixels": squeezed_pixels(pixels)[None]})  # type: ignore[attr-defined]
     found = [WHOLE, *best_boxes(boxes[0], scores[0], REGIONS - 1)]
@@ -92,8 +92,7 @@ def compute_features(keep: Path, workers: int, windows: bool = False) -> None:
     import torch
     from features import encode
 
-    from davy.detectors.image_encoder import SCALES, ImageEncoder
-    from davy.detectors.image_networks import EfficientNetLite0
+    from davy.detectors.image_encoder import SCALES, EfficientNetLite0, ImageEncoder
 
     began = time.time()
     packed = np.frombuffer(lzma.decompress((keep / "pictures.xz").read_bytes()), np.uint8)

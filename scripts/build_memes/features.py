@@ -104,8 +104,7 @@ def main() -> None:
     args = parser.parse_args()
     import torch
 
-    from davy.detectors.image_encoder import SCALES, ImageEncoder
-    from davy.detectors.image_networks import EfficientNetLite0
+    from davy.detectors.image_encoder import SCALES, EfficientNetLite0, ImageEncoder
 
     packed = args.keep / "ssd" / "frozen_inference_graph.pb.gz"
     graph = packed.with_suffix("")

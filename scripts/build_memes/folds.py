@@ -33,8 +33,8 @@ from davy.corpus.split.quality import read_picture_facts
 from davy.detectors.image_encoder import load_image_encoder
 from davy.detectors.image_features import REGIONS, WHOLE, box_weights
 from davy.detectors.meme_model import MemeModel, PictureFeatures, new_meme_model
-from davy.detectors.meme_onnx import OnnxPictureReader
 from davy.detectors.meme_presets import MemePreset, load_preset
+from davy.detectors.meme_scorer import OnnxPictureReader
 from davy.detectors.object_boxes import ObjectDetector
 from davy.files.atomic import atomic_path
 from davy.image.perceptual_hash import NEAR

@@ -31,7 +31,7 @@ from davy.image.picture_names import Pictures
 from davy.measure.calibration import choose_threshold, fit_temperature
 from davy.measure.intervals import wilson
 from davy.memes.meme_data import HARMFUL, MemeParts, load_memes
-from davy.training.meme_export import export_meme
+from davy.training.export import export_meme
 
 CARDS = Path(__file__).parents[2] / "docs" / "detectors" / "cards"
 TEXT = "embedded-memes"

@@ -18,7 +18,7 @@ import numpy as np
 from choose import difference, figure
 
 from davy.evaluation.reproduce.memes_table import HEADINGS, ROWS, MemeRun, mean_draws
-from davy.evaluation.reproduce.published import load_published
+from davy.evaluation.reproduce.paper_table import load_published
 from davy.measure.intervals import Bootstrap
 from davy.memes.meme_data import load_memes
 from davy.memes.reproduce import read_results

@@ -11,8 +11,8 @@ import pytest
 from davy.core.errors import UserError
 from davy.core.scheme import Label, Question
 from davy.detectors import folder as folders
-from davy.detectors.bare_names import CHANCE, FILE, BareNames, names_in
 from davy.detectors.embedded import shipped_names, weights_folder
+from davy.detectors.joint_answers import CHANCE, NAMES_FILE, BareNames, names_in
 from davy.detectors.load import load
 
 NAMES = BareNames(names_in("# a comment with kettles\nwomen Muslims black the and\nJüdinnen trans"))
@@ -48,11 +48,11 @@ def shipped_words(name: str) -> frozenset[str]:
 
 def test_a_list_that_the_manifest_does_not_name_changes_no_answer(tmp_path):
     shutil.copytree(weights_folder("embedded-en"), tmp_path / "model")
-    (tmp_path / "model" / FILE).unlink()
+    (tmp_path / "model" / NAMES_FILE).unlink()
     listed = folders.write(tmp_path / "model", folders.read(tmp_path / "model", check=False))
-    (tmp_path / "model" / FILE).write_text("women", encoding="utf-8")
+    (tmp_path / "model" / NAMES_FILE).write_text("women", encoding="utf-8")
     assert BareNames.of(tmp_path / "model", listed) is None
-    (tmp_path / "model" / FILE).write_bytes(b"\xff")
+    (tmp_path / "model" / NAMES_FILE).write_bytes(b"\xff")
     broken = folders.write(tmp_path / "model", listed)
     with pytest.raises(UserError, match=r"names\.txt can't be read"):
         BareNames.of(tmp_path / "model", broken)

@@ -7,8 +7,7 @@ import json
 import polars as pl
 import pytest
 
-from davy.detectors.bertweet import unknown_beyond
-from davy.detectors.encoder import load_tokenizer
+from davy.detectors.encoder import load_tokenizer, unknown_beyond
 from davy.detectors.load import load
 from tiny_encoder import make_tiny_classifier
 

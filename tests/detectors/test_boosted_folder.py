@@ -6,7 +6,7 @@ import polars as pl
 from davy import schemes
 from davy.detectors.gradient_boosting import GradientBoosting
 from davy.detectors.load import load
-from davy.detectors.ngrams import NgramHasher
+from davy.detectors.tfidf import NgramHasher
 
 
 def test_a_tree_model_that_reads_single_words_scores_the_same_after_saving(tmp_path):

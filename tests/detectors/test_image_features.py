@@ -12,8 +12,11 @@ from davy.image.picture import Picture
 
 torch = pytest.importorskip("torch")
 
-from davy.detectors.image_encoder import load_image_encoder  # noqa: E402
-from davy.detectors.image_networks import ResNet50, load_resnet50  # noqa: E402
+from davy.detectors.image_encoder import (  # noqa: E402
+    ResNet50,
+    load_image_encoder,
+    load_resnet50,
+)
 
 
 def picture(seed: int, size=(60, 40)) -> Picture:

@@ -8,7 +8,7 @@ from davy.core.scheme import Label, Question
 from davy.core.scorer import Scores
 from davy.detectors.embedded import detect_languages, weights_folder
 from davy.detectors.load import load, open_folder
-from davy.detectors.long_texts import cut_windows, join_windows
+from davy.detectors.token_batches import cut_windows, join_windows
 
 FOREIGN = {
     "zh": "今天天气很好,我们去公园散步。",

@@ -8,7 +8,7 @@ import pytest
 
 from davy.core import Label, Question
 from davy.core.scorer import PLAIN, Abilities, Scores
-from davy.detectors.fallback_scorer import SecondOpinion
+from davy.detectors.ensemble import SecondOpinion
 from davy.detectors.load import load
 
 HATE = Question("hate", (Label("no"), Label("yes")), positive="yes")

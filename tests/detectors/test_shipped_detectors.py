@@ -18,7 +18,7 @@ from davy.detectors.cascade_screen import as_cascade
 from davy.detectors.embedded import LOOKS, as_one_by_one, shipped_names, weights_folder
 from davy.detectors.load import load
 from davy.detectors.onnx import TOKENS_OF_STRANGERS
-from davy.detectors.preprocessing import prepare_text
+from davy.detectors.token_batches import prepare_text
 
 HOSTILE = "Frauen gehören an den Herd und nicht in die Politik."
 HARMLESS = (

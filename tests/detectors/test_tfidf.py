@@ -12,8 +12,7 @@ import pytest
 from davy.core import Label, Question, UserError
 from davy.detectors.gradient_boosting import WORDS, GradientBoosting
 from davy.detectors.load import load, open_folder
-from davy.detectors.ngrams import NgramHasher, inverse_frequencies, weigh
-from davy.detectors.tfidf import Tfidf
+from davy.detectors.tfidf import NgramHasher, Tfidf, inverse_frequencies, weigh
 
 HATE = Question("hate", (Label("not hateful"), Label("hateful")), positive="hateful")
 TYPE = Question("type", (Label("threat"), Label("slight"), Label("joke")), under=("hate", ("hateful",)))

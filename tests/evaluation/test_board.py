@@ -14,9 +14,8 @@ from sklearn import metrics as reference
 
 from davy.challenges.boards import ladder
 from davy.core import UserError
-from davy.evaluation.board import rank_matrix, rank_systems
+from davy.evaluation.board import rank_matrix, rank_systems, summarise_scores
 from davy.evaluation.prediction_matrix import NONE, PredictionMatrix, pack_predictions
-from davy.evaluation.summary import summarise_scores
 from davy.evaluation.tasks import Task
 from davy.measure.paired_tests import holm
 

@@ -15,8 +15,7 @@ from davy.evaluation.reproduce.memes_table import (
     mean_figure,
     table_1,
 )
-from davy.evaluation.reproduce.paper_table import page, record
-from davy.evaluation.reproduce.published import load_published
+from davy.evaluation.reproduce.paper_table import load_published, page, record
 from davy.measure.intervals import Bootstrap
 from davy.memes.meme_data import load_memes
 from davy.memes.reproduce import fuse_logits, read_results, reproduce_memes

@@ -11,8 +11,7 @@ from davy.corpus.gold import Gold
 from davy.detectors.load import load
 from davy.detectors.tfidf import Tfidf
 from davy.evaluation.reproduce import edos, gmhp7k
-from davy.evaluation.reproduce.paper_table import NotRun, page, reasons, record, tables, whole_table
-from davy.evaluation.reproduce.published import load_published
+from davy.evaluation.reproduce.paper_table import NotRun, load_published, page, reasons, record, tables, whole_table
 from davy.measure.intervals import Bootstrap
 from davy.scoring.batch import ScoreSettings, added_columns, score_frames
 

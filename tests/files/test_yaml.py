@@ -96,7 +96,7 @@ def test_one_module_reads_yaml():
     found = {
         path.relative_to(source).as_posix() for path in source.rglob("*.py") if reads.search(path.read_text("utf-8"))
     }
-    assert found == {"files/yaml_nodes.py", "testing/suites/template_editor.py"}
+    assert found == {"files/yaml_nodes.py", "testing/suites/suite_editor.py"}
 
 
 def test_a_value_at_the_top_is_found_without_reading_what_stands_below(tmp_path):

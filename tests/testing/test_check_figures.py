@@ -7,7 +7,7 @@ from interval_by_hand import clustered_interval
 from davy.measure.clusters import clustered_difference
 from davy.measure.intervals import Bootstrap
 from davy.testing import metrics, suites
-from davy.testing.fairness import measure_fairness
+from davy.testing.metrics import measure_fairness
 from davy.testing.run import SuiteRun, run_suite
 from davy.testing.suite import Case, Outcome, Suite
 from fake_detectors import Rule

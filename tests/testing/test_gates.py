@@ -6,8 +6,8 @@ import pytest
 
 from davy.core import UserError
 from davy.testing import changes, gates
-from davy.testing.fairness import measure_fairness
-from davy.testing.report.junit import junit
+from davy.testing.metrics import measure_fairness
+from davy.testing.report.files import junit
 from davy.testing.report.summary import summarise
 from davy.testing.run import run_suite
 from fake_detectors import Rule

@@ -3,8 +3,7 @@
 import pytest
 
 from davy.core import UserError
-from davy.testing.answer_cache import AnswerCache
-from davy.testing.run import run_suite
+from davy.testing.run import AnswerCache, run_suite
 from davy.testing.suite import Case, Outcome, Suite
 from fake_detectors import FailsOn, Rule
 

@@ -7,7 +7,7 @@ import davy
 from davy import schemes
 from davy.core import UserError
 from davy.testing import metrics
-from davy.testing.failures import failed_posts
+from davy.testing.report.files import failed_posts
 from davy.testing.run import run_suite
 from davy.testing.suite import Case, Suite
 from davy.testing.suites import load, read

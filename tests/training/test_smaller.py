@@ -22,10 +22,9 @@ from davy.training.config import Config
 from davy.training.distil import distil, mix_targets, teacher_targets
 from davy.training.export import export_onnx
 from davy.training.export_model import export_model
-from davy.training.masking import Masker
 from davy.training.onnx.embedding_tables import PackedEmbedding, RoundedEmbedding
-from davy.training.onnx.rounding import to_four_bits
-from davy.training.pretrain import masker, pretrain
+from davy.training.onnx.matrices import to_four_bits
+from davy.training.pretrain import Masker, masker, pretrain
 from davy.training.trainer import train
 
 sys.path.insert(0, str(Path(__file__).parents[2] / "scripts/build_embedded"))

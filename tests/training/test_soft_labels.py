@@ -16,8 +16,8 @@ from davy.corpus.votes import load_voted
 from davy.detectors.load import load
 from davy.shell.app import run
 from davy.training.config import Config
-from davy.training.losses import masked_loss
-from davy.training.targets import make_targets
+from davy.training.data import make_targets
+from davy.training.fit import masked_loss
 
 HATE = schemes.load("hate").question("hate")
 ANSWERS = [

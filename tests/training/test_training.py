@@ -15,11 +15,10 @@ from davy.core.errors import UserError
 from davy.detectors import folder as folders
 from davy.detectors.load import load
 from davy.detectors.network import Head
-from davy.training import targets
-from davy.training.config import Config, config_names, load_config, with_changes
+from davy.training import data
+from davy.training.config import Config, config_names, load_config, trials, with_changes
 from davy.training.data import Targets
-from davy.training.losses import masked_loss
-from davy.training.search import trials
+from davy.training.fit import masked_loss
 from davy.training.trainer import macro_f1s, train
 
 
@@ -116,9 +115,9 @@ def test_a_head_without_answers_is_left_out_of_the_loss():
 
 def test_a_child_question_learns_only_where_its_parent_leads_to_it(posts, questions, config):
     odd = posts.with_columns(pl.lit("derogation").alias("type.gold"))
-    made = targets.make_targets(questions, odd, config)
+    made = data.make_targets(questions, odd, config)
     assert (made.weights[:, 1] > 0).tolist() == [label == "hateful" for label in odd["hate.gold"]]
-    free = targets.make_targets(questions, odd, replace(config, consistent=False))
+    free = data.make_targets(questions, odd, replace(config, consistent=False))
     assert bool((free.weights[:, 1] > 0).all())
 
 
@@ -130,7 +129,7 @@ def test_class_weights_are_those_of_the_posts_that_a_question_learns_from(config
         {"text": [str(i) for i in range(1000)]}
         | {f"{q.name}.gold": [names[q.name][row[place]] for row in answers] for place, q in enumerate(asked)}
     )
-    made = targets.make_targets(asked, frame, replace(config, class_weights="balanced"))
+    made = data.make_targets(asked, frame, replace(config, class_weights="balanced"))
     right = compute_class_weight("balanced", classes=np.array([0, 1]), y=np.array([0] * 60 + [1] * 40))
     assert made.weights[:900, 1].abs().sum() == 0
     assert made.weights[[900, 999], 1].tolist() == pytest.approx(right.tolist())
@@ -140,12 +139,12 @@ def test_noes_are_cut_to_so_many_a_yes_and_sources_stand_several_times(posts, qu
     few = posts.with_columns(
         pl.when(pl.int_range(pl.len()) < 10).then(pl.lit("hateful")).otherwise(pl.lit("not hateful")).alias("hate.gold")
     )
-    rows = targets.epoch_order(questions, few, replace(config, under={"hate": 2}))(np.random.default_rng(0))
+    rows = data.epoch_order(questions, few, replace(config, under={"hate": 2}))(np.random.default_rng(0))
     assert len(rows) == 30
-    rows = targets.epoch_order(questions, few, replace(config, over={"b": 5}))(np.random.default_rng(0))
+    rows = data.epoch_order(questions, few, replace(config, over={"b": 5}))(np.random.default_rng(0))
     assert len(rows) == 30 + 5 * 30
     with pytest.raises(UserError, match="no yes/no question"):
-        targets.epoch_order(questions, few, replace(config, under={"type": 2}))
+        data.epoch_order(questions, few, replace(config, under={"type": 2}))
 
 
 def test_macro_f1_agrees_with_scikit_learn():
@@ -167,7 +166,7 @@ def test_macro_f1_counts_labels_that_are_only_predicted_as_scikit_learn_does():
 
 def test_emoji_become_tokens_that_start_as_their_names(tiny):
     from davy.detectors.encoder import load_encoder, load_tokenizer
-    from davy.training.emoji import add_tokens
+    from davy.training.trainer import add_tokens
 
     tokenizer, _ = load_tokenizer(str(tiny))
     encoder = load_encoder(str(tiny))
@@ -325,9 +324,9 @@ def test_a_setting_that_would_fail_later_fails_at_once(change, says):
 
 
 def test_a_hub_name_without_a_network_is_one_line_at_once(monkeypatch):
-    from davy.detectors import hub
+    from davy.detectors import encoder
 
-    monkeypatch.setattr(hub, "is_reachable", lambda: False)
+    monkeypatch.setattr(encoder, "is_reachable", lambda: False)
     with pytest.raises(UserError, match="the hub can't be reached"):
         load("hf:nobody/has-this")
 
@@ -345,11 +344,11 @@ def test_gmhp7ks_cut_takes_neutral_posts_only_as_the_reproduction_does(german):
     from davy.evaluation.reproduce.gmhp7k import undersample
 
     config, both = load_config("gmhp7k"), schemes.load("gmhp7k").questions
-    drawn = german[np.sort(targets.epoch_order(both, german, config)(np.random.default_rng(1)))]
+    drawn = german[np.sort(data.epoch_order(both, german, config)(np.random.default_rng(1)))]
     counts = drawn["hate.gold"].value_counts().sort("hate.gold").rows()
     assert counts == [(None, 3), ("hateful", 7), ("not hateful", 10)]
     assert counts == undersample(german, seed=1)["hate.gold"].value_counts().sort("hate.gold").rows()
-    alone = targets.epoch_order((both[1],), german, config)(np.random.default_rng(1))
+    alone = data.epoch_order((both[1],), german, config)(np.random.default_rng(1))
     assert len(alone) == len(drawn)
 
 
@@ -357,20 +356,20 @@ def test_neutral_posts_are_not_misogynistic_where_the_config_says_so(german):
     from davy import schemes
 
     both = schemes.load("gmhp7k").questions
-    made = targets.make_targets(both, german, load_config("gmhp7k"))
+    made = data.make_targets(both, german, load_config("gmhp7k"))
     assert int((made.weights[:, 1] > 0).sum()) == 47
     assert made.values[:, 2:].argmax(1).tolist()[:10] == [1, 1] + [0] * 8
-    led_to = targets.make_targets(both, german, replace(load_config("gmhp7k"), consistent=True))
+    led_to = data.make_targets(both, german, replace(load_config("gmhp7k"), consistent=True))
     assert int((led_to.weights[:, 1] > 0).sum()) == 7
 
 
 def test_every_round_stands_as_often_as_its_winner_was_trained_with_it(questions):
     meta = ['{"round.base": 7}', '{"round.base": 6}', None, '{"set": "original"}', '{"round.base": 5}']
     rounds = pl.DataFrame({"text": ["x"] * 5, "hate.gold": ["hateful"] * 5, "meta": meta})
-    rows = targets.epoch_order(questions[:1], rounds, load_config("hatemoji"))(np.random.default_rng(0))
+    rows = data.epoch_order(questions[:1], rounds, load_config("hatemoji"))(np.random.default_rng(0))
     assert np.bincount(rows).tolist() == [5, 1, 1, 1, 100]
     with pytest.raises(UserError, match="no post has it"):
-        targets.epoch_order(questions[:1], rounds, replace(load_config("hatemoji"), over={"meta.round.base=9": 5}))
+        data.epoch_order(questions[:1], rounds, replace(load_config("hatemoji"), over={"meta.round.base=9": 5}))
 
 
 # From the papers, by hand: GMHP7k's Experiments; Hatemoji's appendices F and G; EDOS's Table 3 and appendix D.

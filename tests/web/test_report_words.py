@@ -11,7 +11,7 @@ import pytest
 
 from davy.evaluation.results import CALIBRATION, OVERALL
 from davy.testing import suites
-from davy.testing.fairness import RATE_TITLES
+from davy.testing.metrics import RATE_TITLES
 from davy.web.i18n import translate_report, translations_of
 
 ROOT = Path(str(resources.files("davy")))

@@ -20,13 +20,34 @@ from davy.core.scorer import Abilities, Scorer, Scores
 from davy.detectors import folder as folders
 from davy.detectors.baselines import content_hash
 from davy.detectors.training_text_index import LearntTexts, seen_by_any
-from davy.detectors.wrapping_scorer import WrappingScorer
 
 if TYPE_CHECKING:
     import numpy as np
     import polars as pl
 
     Array = np.ndarray[Any, np.dtype[Any]]
+
+
+class WrappingScorer:
+    """Passes on what `scorer` is called and answers; a subclass changes what it changes, `version` with it."""
+
+    scorer: Scorer
+
+    @property
+    def name(self) -> str:
+        """The scorer's name."""
+        return self.scorer.name
+
+    @property
+    def version(self) -> str:
+        """The scorer's version."""
+        return self.scorer.version
+
+    @property
+    def questions(self) -> tuple[Question, ...]:
+        """The scorer's questions."""
+        return self.scorer.questions
+
 
 SHARPEST = 4.0
 """Logits are multiplied or divided by so much at most: few posts that are all right would ask for certainty."""

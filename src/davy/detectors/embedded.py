@@ -22,7 +22,7 @@ from davy.core.scheme import Question
 from davy.core.scorer import Abilities, Scorer, Scores
 from davy.detectors.baselines import content_hash
 from davy.detectors.cascade_screen import as_cascade
-from davy.detectors.fallback_scorer import LazyScorer, SecondOpinion
+from davy.detectors.ensemble import LazyScorer, SecondOpinion
 from davy.detectors.folder import MANIFEST
 from davy.detectors.model_name import ModelName
 from davy.detectors.training_text_index import calibrated_by_any, learnt_by_any

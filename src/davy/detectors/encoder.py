@@ -1,27 +1,116 @@
 """Encoders and tokenizers of a folder or of the Hugging Face hub, and how texts become token ids.
 
 A name in; a torch encoder, or a tokenizer with what it pads with, out. Only safetensors are read, and no Python that
-lies beside them is ever run: a pickle or a module would run a stranger's code.
+lies beside them is ever run: a pickle or a module would run a stranger's code. Without a network the hub's client asks
+again for the better part of a minute before it gives up; we look once. BERTweet's tokenizer is made in the fast form,
+with the same ids: its `@@` behind pieces inside a word becomes a mark at the word's end.
 """
 
 from __future__ import annotations
 
 import json
+import socket
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
+from urllib.request import getproxies
 
 from davy.core.errors import UserError
 from davy.detectors import folder as folders
-from davy.detectors import hub
-from davy.detectors.bertweet import make_fast_tokenizer
-from davy.detectors.preprocessing import prepare_text
-from davy.detectors.token_batches import CHARACTERS_PER_TOKEN, cut
+from davy.detectors.token_batches import CHARACTERS_PER_TOKEN, cut, prepare_text
 
 if TYPE_CHECKING:
     from tokenizers import Tokenizer
     from torch import nn
+
+
+HUB_SECONDS = 5.0
+
+
+def download_options(name: str) -> dict[str, bool]:
+    """Return what to tell `from_pretrained` about a folder or hub name; one that can't be had is an error."""
+    # Said outright: where nothing is said, transformers asks on the terminal whether to run a stranger's code.
+    safe = {"trust_remote_code": False}
+    if Path(name).expanduser().is_dir() or is_reachable():
+        return safe
+    if not is_cached(name):
+        raise UserError(f"{name!r} is no folder, not in the cache, and the hub can't be reached. Name a folder.")
+    return {**safe, "local_files_only": True}
+
+
+def is_cached(name: str) -> bool:
+    """Return whether the hub's cache on this machine has a model's config."""
+    from huggingface_hub import try_to_load_from_cache
+
+    try:
+        return isinstance(try_to_load_from_cache(name, "config.json"), str)
+    except ValueError:  # no name that the hub could have
+        return False
+
+
+def is_reachable() -> bool:
+    """Return whether the hub answers; behind a proxy only its client can tell."""
+    from huggingface_hub import constants
+
+    if constants.HF_HUB_OFFLINE:
+        return False
+    if getproxies():
+        return True
+    address = urlsplit(constants.ENDPOINT)
+    port = address.port or (80 if address.scheme == "http" else 443)
+    try:
+        socket.create_connection((address.hostname or "", port), timeout=HUB_SECONDS).close()
+    except OSError:
+        return False
+    return True
+
+
+WORD_END = "</w>"
+INSIDE_WORD = "@@"
+START, STOP, UNKNOWN = "<s>", "</s>", "<unk>"
+
+
+def make_fast_tokenizer(vocabulary: Mapping[str, int], ranks: Mapping[tuple[str, ...], int]) -> Tokenizer:
+    """Return the tokenizer of a vocabulary (piece → id) and of merges in the order of their ranks."""
+    from tokenizers import Tokenizer, models, pre_tokenizers, processors
+
+    merges = [pair for pair, _ in sorted(ranks.items(), key=lambda item: item[1]) if len(pair) == 2]
+    pieces = {_renamed(piece): number for piece, number in vocabulary.items()}
+    beyond = max(pieces.values()) + 1
+    for piece in dict.fromkeys(piece for pair in merges for piece in (*pair, "".join(pair))):
+        if piece not in pieces:  # a step between two pieces: merges need an id of its own for it
+            pieces[piece] = beyond
+            beyond += 1
+    model = models.BPE(
+        vocab=pieces,
+        merges=[(first, second) for first, second in merges],
+        unk_token=UNKNOWN,
+        end_of_word_suffix=WORD_END,
+    )
+    tokenizer = Tokenizer(model)
+    tokenizer.pre_tokenizer = pre_tokenizers.WhitespaceSplit()
+    ends = [(START, vocabulary[START]), (STOP, vocabulary[STOP])]
+    tokenizer.post_processor = processors.TemplateProcessing(single=f"{START} $A {STOP}", special_tokens=ends)
+    return tokenizer
+
+
+def unknown_beyond(ids: list[list[int]], size: int, unknown: int) -> list[list[int]]:
+    """Return token ids with those beyond a vocabulary's size as the unknown one."""
+    return [[number if number < size else unknown for number in row] for row in ids]
+
+
+def _renamed(piece: str) -> str:
+    """Return a piece as the fast form calls it: `lo@@` is lo, `love` is love</w>; special tokens stay."""
+    if piece.startswith("<") and piece.endswith(">"):
+        return piece
+    return (
+        piece.removesuffix(INSIDE_WORD)
+        if piece.endswith(INSIDE_WORD) and piece != INSIDE_WORD
+        else f"{piece}{WORD_END}"
+    )
+
 
 WEIGHTS = "model.safetensors"
 CONFIG = "config.json"
@@ -59,7 +148,7 @@ def load_tokenizer(name: str) -> tuple[Tokenizer, int]:
             found = [tokenizer.token_to_id(it) for it in ("[PAD]", "<pad>", "<|pad|>")]
             pad = next((it for it in found if it is not None), 0)
         else:
-            loaded = AutoTokenizer.from_pretrained(name, **hub.download_options(name))
+            loaded = AutoTokenizer.from_pretrained(name, **download_options(name))
             tokenizer, pad = getattr(loaded, "backend_tokenizer", None), loaded.pad_token_id or 0
             if tokenizer is None and type(loaded).__name__ == "BertweetTokenizer":
                 tokenizer = make_fast_tokenizer(loaded.encoder, loaded.bpe_ranks)
@@ -94,7 +183,7 @@ def load_encoder(name: str, **changes: Any) -> nn.Module:
     path = Path(name).expanduser()
     if (path / folders.MANIFEST).is_file() and not changes:
         return _trained_encoder(path)
-    where = hub.download_options(name)
+    where = download_options(name)
     config = AutoConfig.from_pretrained(name, **changes, **where)
     model, found = AutoModel.from_pretrained(
         name, config=config, use_safetensors=True, output_loading_info=True, **where

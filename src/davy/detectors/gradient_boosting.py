@@ -17,8 +17,7 @@ from davy.core.scheme import Question
 from davy.core.scorer import PLAIN, Abilities, Scores
 from davy.detectors import folder as folders
 from davy.detectors.model_name import ModelName
-from davy.detectors.ngrams import NgramHasher, NumberedWords, inverse_frequencies, weigh
-from davy.detectors.tfidf import sparse_matrix
+from davy.detectors.tfidf import NgramHasher, NumberedWords, inverse_frequencies, sparse_matrix, weigh
 from davy.detectors.training_text_index import keep_learnt, save_learnt
 from davy.files.arrays import open_arrays
 

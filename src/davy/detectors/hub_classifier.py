@@ -13,11 +13,17 @@ from typing import TYPE_CHECKING, Any
 from davy.core.errors import UserError
 from davy.core.scheme import Label, Question
 from davy.core.scorer import PLAIN, Abilities, Scorer, Scores
+from davy.detectors import encoder
 from davy.detectors import folder as folders
-from davy.detectors import hub
 from davy.detectors.baselines import content_hash
-from davy.detectors.bertweet import UNKNOWN, unknown_beyond
-from davy.detectors.encoder import TextTokenizer, load_tokenizer, silence_transformers, why_not_loaded
+from davy.detectors.encoder import (
+    UNKNOWN,
+    TextTokenizer,
+    load_tokenizer,
+    silence_transformers,
+    unknown_beyond,
+    why_not_loaded,
+)
 from davy.detectors.label_answers import answer_by_labels, parse_answers
 from davy.detectors.model_name import ModelName
 from davy.detectors.token_batches import TokenRows
@@ -44,7 +50,7 @@ def load_from_hub(asked: ModelName) -> Scorer:
         folders.refuse_pickles(path)
     tokenizer, pad = load_tokenizer(name)
     try:
-        model, loaded = _load_classifier(name, hub.download_options(name))
+        model, loaded = _load_classifier(name, encoder.download_options(name))
     except UserError:
         raise
     except Exception as error:  # the hub's client raises many kinds

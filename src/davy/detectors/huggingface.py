@@ -158,7 +158,7 @@ def _tokenizer(scorer: Any) -> Any:
 def _readme(scorer: Any) -> str:
     steps = ", ".join(scorer.reading.steps)
     before = (
-        f"\nBefore the tokenizer each text goes through: {steps} (`davy.detectors.preprocessing`).\n" if steps else ""
+        f"\nBefore the tokenizer each text goes through: {steps} (`davy.detectors.token_batches`).\n" if steps else ""
     )
     return f"""---
 library_name: transformers

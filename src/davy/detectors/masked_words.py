@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from davy.core.errors import UserError
-from davy.detectors import hub
+from davy.detectors import encoder
 from davy.detectors.encoder import encoder_error, silence_transformers
 
 GAP = "{mask}"
@@ -38,7 +38,7 @@ def suggest_words(texts: list[str], model: str, *, most: int = 20) -> list[Sugge
             raise UserError(f"{text!r} must hold {GAP} once, where words are wanted.")
     silence_transformers()
     try:
-        options = hub.download_options(model)
+        options = encoder.download_options(model)
         tokenizer = AutoTokenizer.from_pretrained(model, **options)
         network, loading = AutoModelForMaskedLM.from_pretrained(
             model, use_safetensors=True, output_loading_info=True, **options

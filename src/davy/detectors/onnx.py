@@ -24,14 +24,21 @@ from davy.core.scheme import Question
 from davy.core.scorer import Abilities, Scores
 from davy.detectors import early_exit as exits
 from davy.detectors import folder as folders
-from davy.detectors.bare_names import BareNames
 from davy.detectors.cached_tokenizer import CachedTokenizer
 from davy.detectors.cascade_screen import Screen
 from davy.detectors.early_exit import EarlyExit
-from davy.detectors.joint_answers import JointAnswers
-from davy.detectors.long_texts import MOST_CHARACTERS, cut_windows, join_windows
-from davy.detectors.preprocessing import STEPS, prepare_text
-from davy.detectors.token_batches import CHARACTERS_PER_TOKEN, TokenRows, cut, map_threads
+from davy.detectors.joint_answers import BareNames, JointAnswers
+from davy.detectors.token_batches import (
+    CHARACTERS_PER_TOKEN,
+    MOST_CHARACTERS,
+    PREPARATION_STEPS,
+    TokenRows,
+    cut,
+    cut_windows,
+    join_windows,
+    map_threads,
+    prepare_text,
+)
 from davy.detectors.training_text_index import CALIBRATED, read_learnt
 from davy.files.cores import compute_threads
 from davy.files.data_hash import file_hash
@@ -326,7 +333,7 @@ def _max_length(folder: Path, manifest: folders.Manifest) -> int:
 
 def _steps(folder: Path, manifest: folders.Manifest) -> tuple[str, ...]:
     steps = tuple(manifest.settings.get("prepare", ()))
-    unknown = [step for step in steps if step not in STEPS]
+    unknown = [step for step in steps if step not in PREPARATION_STEPS]
     if unknown:
         raise UserError(f"{folder} wants the text step {unknown[0]!r}, which this Davy does not have. Update Davy.")
     return steps

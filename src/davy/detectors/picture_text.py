@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from davy.core.errors import UserError
 from davy.core.scorer import Abilities, Scorer, Scores
-from davy.detectors.wrapping_scorer import WrappingScorer
+from davy.detectors.calibrated import WrappingScorer
 
 if TYPE_CHECKING:
     import polars as pl

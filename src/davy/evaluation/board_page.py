@@ -8,13 +8,12 @@ from typing import Any
 
 import numpy as np
 
-from davy.evaluation.board import Board, rank_text
+from davy.evaluation.board import Board, rank_text, summary_table
 from davy.evaluation.error_analysis import ErrorAnalysis, GroupErrors
 from davy.evaluation.evaluate import PairedTest
 from davy.evaluation.pair_tests import pairs_table
 from davy.evaluation.pictures import STYLE, confusion_svg
 from davy.evaluation.prediction_matrix import NONE, PredictionMatrix
-from davy.evaluation.summary import summary_table
 from davy.report import Column, Page, Provenance, Table
 from davy.report.plots import bars, heat
 

@@ -20,14 +20,13 @@ from davy.core.reporter import SILENT, Reporter
 from davy.core.scheme import Scheme
 from davy.corpus.gold import ROW, GivenGold, answer_columns, settled_answers
 from davy.corpus.post_source import PostSource, load_posts, select_split
-from davy.evaluation.board import rank_matrix
+from davy.evaluation.board import ScoreSummary, rank_matrix, summarise_scores
 from davy.evaluation.board_page import TaskComparison, comparison_page
 from davy.evaluation.error_analysis import analyse_errors
 from davy.evaluation.pair_tests import choose_pairs, compare_pairs
-from davy.evaluation.prediction_matrix import PredictionMatrix
-from davy.evaluation.summary import ScoreSummary, summarise_scores
-from davy.evaluation.system_files import (
+from davy.evaluation.prediction_matrix import (
     SCORES,
+    PredictionMatrix,
     is_wide,
     item_agreement,
     item_groups,

@@ -19,10 +19,15 @@ from davy.core import Metric, Report, UserError
 from davy.core.answers import SEPARATOR
 from davy.core.scheme import Question
 from davy.corpus.gold import Gold
-from davy.evaluation.group_metrics import GroupMetrics, measure_groups
-from davy.evaluation.metrics import NO_ANSWER, classification_metrics, confusion_with_gaps, macro_f1_of_labels
-from davy.evaluation.mistakes import Mistake, find_mistakes
-from davy.evaluation.predictions import Predictions
+from davy.evaluation.metrics import (
+    NO_ANSWER,
+    GroupMetrics,
+    classification_metrics,
+    confusion_with_gaps,
+    macro_f1_of_labels,
+    measure_groups,
+)
+from davy.evaluation.predictions import Mistake, Predictions, find_mistakes
 from davy.measure.calibration import Bin, calibration_metrics, reliability
 from davy.measure.classification import Confusion, indicator, multilabel
 from davy.measure.intervals import Bootstrap, Floats

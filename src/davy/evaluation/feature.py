@@ -14,7 +14,7 @@ FEATURE = Feature(
             "tests.",
         ),
         "explain": Command(
-            "davy.evaluation.cli.explain:explain",
+            "davy.evaluation.cli.evaluate:explain",
             "Measure whether the words of `davy score --explain` are those that people marked.",
         ),
         "compare": Command(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from davy.core import Metric
 from davy.core.scheme import Question
 from davy.evaluation.evaluate import Evaluation, ModelMetrics, QuestionResult
-from davy.evaluation.mistakes import mistake_table
+from davy.evaluation.predictions import mistake_table
 from davy.evaluation.results import (
     calibration_table,
     confusion_table,

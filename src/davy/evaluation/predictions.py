@@ -1,7 +1,8 @@
-"""What a detector said about posts, wherever it comes from: a scoring pass or a file of predictions.
+"""What a detector said about posts, from a scoring pass or a file of predictions, and which of it is wrong.
 
-A frame with `Q.label` columns, and `Q` with the probability of yes where there is
-one, in; answers in the scheme's names out, in the order of the posts.
+A frame with `Q.label` columns, and `Q` with the probability of yes if there is one, in; answers in the scheme's names
+out, in the order of the posts. Mistakes come with how sure the detector was. What it got wrong with most confidence
+says most: a label that people got wrong, or a habit that the detector learnt.
 """
 
 from __future__ import annotations
@@ -11,10 +12,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from davy.core.answers import Answer
+from davy.core.answers import SEPARATOR, Answer
 from davy.core.errors import UserError
 from davy.core.scheme import Question, Scheme
-from davy.corpus.gold import parse_gold_column
+from davy.corpus.gold import Gold, parse_gold_column
+from davy.report import Column, Table
 
 if TYPE_CHECKING:
     import polars as pl
@@ -148,3 +150,45 @@ def _probabilities(column: pl.Series, question: Question, file: str) -> list[dic
                 "label as JSON. Give an object of numbers, or leave the column out"
             ) from None
     return found
+
+
+@dataclass(frozen=True, slots=True)
+class Mistake:
+    """One post with a wrong answer, or none. `confidence` is the probability of the answer that was given."""
+
+    row: int
+    gold: str
+    predicted: str | None
+    confidence: float | None
+
+
+def find_mistakes(gold: Gold, predictions: Predictions) -> list[Mistake]:
+    """Return the posts whose labels are not the settled ones, the most confident first, those without answer last."""
+    found = []
+    answers = predictions.labels[gold.question.name]
+    for row, labels in zip(gold.rows, gold.labels, strict=True):
+        answer = answers[row]
+        if answer is None or set(answer) != set(labels):
+            predicted = None if answer is None else SEPARATOR.join(answer)
+            sure = None if answer is None else predictions.confidence(gold.question, row)
+            found.append(Mistake(row, SEPARATOR.join(labels), predicted, sure))
+    return sorted(found, key=lambda one: (one.predicted is None, -(one.confidence or 0.0)))
+
+
+def mistake_table(
+    title: str, mistakes: Sequence[Mistake], ids: Sequence[str], texts: Sequence[str | None], *, most: int
+) -> Table:
+    """Return the first mistakes as a table whose texts are masked wherever people read them."""
+    rows = [
+        (one.gold, one.predicted, one.confidence, texts[one.row], ids[one.row])
+        for one in list(mistakes)[:most]
+    ]  # fmt: skip
+    columns = [
+        Column("gold"),
+        Column("predicted"),
+        Column("confidence", "number"),
+        Column("text", "text"),
+        Column("id"),
+    ]
+    more = f"{len(mistakes):,} errors; the {len(rows)} surest are listed" if len(mistakes) > len(rows) else ""
+    return Table.of(columns, rows, title=title, note=more)

@@ -11,7 +11,7 @@ from typing import Any
 
 from davy.core import Metric
 from davy.evaluation.evaluate import Evaluation, ModelMetrics, QuestionResult
-from davy.evaluation.group_metrics import GroupMetrics, group_tables
+from davy.evaluation.metrics import GroupMetrics, group_tables
 from davy.report import Column, Table
 
 OVERALL: dict[str, str] = {

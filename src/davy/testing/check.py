@@ -18,15 +18,14 @@ from davy.core.reporter import SILENT, Reporter
 from davy.files.atomic import make_folder
 from davy.measure.intervals import Bootstrap
 from davy.scoring.scorers import Models, check_names, load_scorer
-from davy.testing.answer_cache import AnswerCache
 from davy.testing.changes import OutcomeChange, change_record, explain_uncompared, find_changes, read_summary
-from davy.testing.fairness import measure_fairness
 from davy.testing.gates import Gates, judge_gates, read_gates
 from davy.testing.given_answers import FUNCTION, PREDICTIONS, FunctionScorer, run_predictions
+from davy.testing.metrics import measure_fairness
 from davy.testing.report.files import write_report
 from davy.testing.report.page import CheckReport
 from davy.testing.report.summary import summarise
-from davy.testing.run import SuiteRun, run_suite
+from davy.testing.run import AnswerCache, SuiteRun, run_suite
 from davy.testing.suite import Suite
 from davy.testing.suite_source import RobustnessSample, load_suite
 

@@ -13,12 +13,11 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from davy.core import UserError
-from davy.core.errors import nearest
+from davy.core.errors import UserError, nearest
 from davy.files import yaml_nodes
 from davy.files.yaml_nodes import LARGEST, Problems, YamlMap, YamlNode, YamlText
 from davy.schemes import scheme_fields
-from davy.testing.fairness import RATES
+from davy.testing.metrics import RATES
 
 RATIOS: tuple[str, ...] = ("demographic_parity_ratio", "equalised_odds_ratio")
 

@@ -15,14 +15,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from davy.core import UserError
-from davy.core.errors import nearest
+from davy.core.errors import UserError, nearest
 from davy.core.scheme import Label, Question
 from davy.core.scorer import Abilities, Scores
 from davy.files import tables
-from davy.testing.answer_cache import Answer
-from davy.testing.judge import judge_cases
-from davy.testing.run import SuiteRun
+from davy.testing.run import Answer, SuiteRun, judge_cases
 from davy.testing.suite import Suite
 
 if TYPE_CHECKING:

@@ -17,7 +17,7 @@ from davy.measure.classification import confusion, f1
 from davy.measure.intervals import proportion
 from davy.report import Column, Table
 from davy.testing import metrics
-from davy.testing.fairness import Fairness
+from davy.testing.metrics import Fairness
 from davy.testing.run import SuiteRun
 from davy.testing.suite import Suite
 

@@ -1,22 +1,97 @@
-"""Ask detectors a suite's cases: one pass each, and one case that fails harms no other.
+"""Ask detectors a suite's cases, and judge their answers: right, wrong, or does not apply.
 
-A suite and scorers in, a `SuiteRun` for each scorer out. A batch that fails is cut in
-two until the case is found; a detector that answers nothing at all is an error.
+A suite and scorers in, a `SuiteRun` for each scorer out. A batch that fails is cut in two until the case is found; a
+detector that answers nothing at all is an error. An MFT is right if the label is. An INV is right if the label is the
+one that the case it came from got; a DIR if the probability moved as expected. If the other case has no answer, the
+comparison does not apply. Answers are kept by model version and suite hash, so that a second check costs nothing: a
+file holds probabilities by case id and no texts.
 """
 
 from __future__ import annotations
 
+import hashlib
+import json
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
-from davy.core import Scorer, UserError
-from davy.core.errors import nearest
+from davy.core import Scorer
+from davy.core.errors import UserError, nearest
 from davy.core.scorer import label_advice
-from davy.testing.answer_cache import Answer, AnswerCache
-from davy.testing.judge import judge_cases
+from davy.detectors.cache import cache_folder
+from davy.files.atomic import make_folder, write_json
 from davy.testing.suite import Case, Outcome, Suite
+
+Answer = tuple[float, bool]
+"""The probability of yes, and whether the detector says yes."""
+
+
+@dataclass(frozen=True, slots=True)
+class AnswerCache:
+    """A folder of answers."""
+
+    folder: Path
+
+    @staticmethod
+    def default() -> AnswerCache:
+        """Return the user's own cache: `DAVY_CACHE`, else `davy` in the system's place for caches."""
+        return AnswerCache(cache_folder() / "check")
+
+    def read(self, model: str, version: str, suite: str, question: str) -> dict[str, Answer]:
+        """Return the answers of a model version to a suite's cases, by case id; empty where there are none."""
+        try:
+            stored = json.loads(self._path(model, version, suite, question).read_text("utf-8"))
+            return {case: (float(p), bool(is_yes)) for case, (p, is_yes) in stored["answers"].items()}
+        except (OSError, ValueError, TypeError, KeyError, AttributeError):
+            return {}
+
+    def write(self, model: str, version: str, suite: str, question: str, answers: dict[str, Answer]) -> None:
+        """Keep answers; a folder that can't be written to is no reason to fail a check."""
+        record = {"model": model, "version": version, "suite": suite, "question": question, "answers": answers}
+        try:
+            make_folder(self.folder)
+            write_json(self._path(model, version, suite, question), record, indent=None)
+        except UserError:
+            return
+
+    def _path(self, *key: str) -> Path:
+        return self.folder / f"{hashlib.sha256(chr(31).join(key).encode()).hexdigest()[:32]}.json"
+
+
+TOLERANCE = 1e-9
+
+
+def judge_cases(suite: Suite, answers: Mapping[str, Answer], failed: Mapping[str, str]) -> tuple[Outcome, ...]:
+    """Return an outcome for every case, in the suite's order."""
+    return tuple(_judge_case(suite, case, answers, failed) for case in suite.cases)
+
+
+def _judge_case(suite: Suite, case: Case, answers: Mapping[str, Answer], failed: Mapping[str, str]) -> Outcome:
+    if case.id not in answers:
+        note = failed.get(case.id, "the detector gave no answer")
+        return Outcome(case.id, None, None, None, applies=False, note=note)
+    probability, is_yes = answers[case.id]
+    label = suite.labels[0] if is_yes else suite.labels[1]
+    if case.test == "MFT":
+        return Outcome(case.id, label, probability, label == case.expected)
+    before = answers.get(str(case.pair))
+    if before is None:
+        note = "the case it is compared with has no answer"
+        return Outcome(case.id, label, probability, None, applies=False, note=note)
+    if case.test == "INV":
+        return Outcome(case.id, label, probability, is_yes == before[1])
+    return Outcome(case.id, label, probability, _moved(case.expected, probability - before[0]))
+
+
+def _moved(expected: str, change: float) -> bool:
+    if expected == "higher":
+        return change > TOLERANCE
+    if expected == "lower":
+        return change < -TOLERANCE
+    return change <= TOLERANCE if expected == "not higher" else change >= -TOLERANCE
+
 
 BATCH = 256
 PATIENCE = 25

@@ -1,7 +1,8 @@
 """What `davy check` and `davy suite` take for SUITE: a shipped name, a YAML file, or something behind a colon.
 
 `hatemojicheck:FILE` and `hatecheck:FILE` are the public suites, `robustness:FILE`
-makes tests from any labelled file.
+makes tests from any labelled file. A project's own suite is a text that asks what
+the project's scheme asks.
 """
 
 from __future__ import annotations
@@ -10,13 +11,16 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
+from davy import schemes
+from davy.core import Scheme
 from davy.core.errors import UserError
 from davy.core.options import Option
+from davy.testing import suites
+from davy.testing.suite import Suite
 
 if TYPE_CHECKING:
     import polars as pl
 
-    from davy.testing.suite import Suite
 
 TABLES = (".csv", ".tsv", ".jsonl", ".parquet", ".gz", ".xz", ".zst")
 FROM_FILES: dict[str, str] = {
@@ -40,8 +44,6 @@ class RobustnessSample:
 
 def load_suite(name: str, drawing: RobustnessSample | None = None, lang: str | None = None) -> Suite:
     """Return the suite that a command line names; `lang` is the language of a public file's cases."""
-    from davy.testing import suites
-
     kind, colon, rest = name.partition(":")
     if colon and kind in ("hatemojicheck", "hatecheck", "robustness"):
         if not rest:
@@ -59,7 +61,6 @@ def load_suite(name: str, drawing: RobustnessSample | None = None, lang: str | N
 def _corpus(corpus: str, path: str, lang: str | None) -> Suite:
     import hashlib
 
-    from davy import schemes
     from davy.corpus.collect import corpora
     from davy.testing.suites.labelled_posts import from_posts
 
@@ -72,7 +73,6 @@ def _corpus(corpus: str, path: str, lang: str | None) -> Suite:
 
 
 def _robustness(path: str, drawing: RobustnessSample) -> Suite:
-    from davy import schemes
     from davy.files import post_columns, tables
     from davy.testing.suites.robustness_tests import robustness
 
@@ -132,3 +132,35 @@ def _guess_corpus(path: str) -> str:
         f"{path} is no suite that Davy knows: it wants HatemojiCheck's columns (text, functionality, set, label_gold) "
         f"or HateCheck's (test_case, functionality, label_gold). To test robustness on it: robustness:{path}"
     )
+
+
+LONGEST = 200_000
+"""Characters of a suite's text."""
+
+
+def read_suite(text: str, scheme: Scheme) -> suites.SuiteReading:
+    """Return what a suite's text makes. It may ask a question of the project's scheme, or of one that ships."""
+    if len(text) > LONGEST:
+        raise UserError(f"The suite has {len(text):,} characters; at most {LONGEST:,} are taken.", status=413)
+    return suites.read_text(text, {**{name: schemes.load(name) for name in schemes.names()}, scheme.name: scheme})
+
+
+def load_project_suite(text: str, scheme: Scheme) -> Suite:
+    """Return the suite of a text, to be run; one without a case is an error that says why."""
+    reading = read_suite(text, scheme)
+    if reading.suite is None or not reading.suite.cases:
+        problem = reading.problems[0].message if reading.problems else "It has no templates yet."
+        raise UserError(f"The suite has no cases: {problem}", status=422)
+    return reading.suite
+
+
+def copy_shipped(name: str, new_name: str) -> str:
+    """Return the text of a shipped suite under another name, without the counts that it declares."""
+    if name not in suites.names():
+        raise UserError(f"No suite {name[:80]!r} ships with Davy.", status=422)
+    lines, skipping = [], False
+    for line in suites.path_of(name).read_text("utf-8").splitlines():
+        skipping = line.startswith("counts:") or (skipping and (not line or line[0] in " \t"))
+        if not skipping:
+            lines.append(f"name: {new_name}" if line.startswith("name:") else line)
+    return "\n".join(lines) + "\n"

@@ -1,17 +1,20 @@
 """What a training run is told: one dataclass, read from YAML, with the papers' settings as files beside it.
 
 A name, a file or nothing in, a `Config` out. Every field can be overridden from the
-shell by `--set field=value`.
+shell by `--set field=value`. A grid search runs every combination of the values that
+a config lists, each in a folder of its own.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields, replace
+from itertools import product
 from pathlib import Path
 from typing import Any
 
 from davy.core.errors import UserError, nearest
+from davy.files.atomic import write_json
 from davy.files.yaml_nodes import load_values
 from davy.files.yaml_objects import YES_NO
 
@@ -168,3 +171,45 @@ def _kind(name: str, value: Any, where: str) -> Any:
         return type(default)(value)
     except (TypeError, ValueError, KeyError) as error:
         raise UserError(f"{where}: {name} is {value!r}; it wants something like {default!r}.") from error
+
+
+SHARED_FIELDS: tuple[str, ...] = ("scheme", "questions", "seeds", "grid", "name", "note")
+"""Fields that belong to all trials alike."""
+
+
+@dataclass(frozen=True, slots=True)
+class Trial:
+    """One combination: what it is called, its config and its folder."""
+
+    name: str
+    config: Config
+    folder: Path
+
+
+def trials(config: Config, out: Path) -> Iterator[Trial]:
+    """Yield the runs that a config asks for: one, or one for each combination of its grid."""
+    for name in config.grid:
+        if name in SHARED_FIELDS:
+            raise UserError(
+                f"grid names {name!r}, which is the same for all runs of a search. Set it outside the grid."
+            )
+    if not config.grid:
+        yield Trial("", config, out)
+        return
+    for values in product(*config.grid.values()):
+        chosen = dict(zip(config.grid, values, strict=True))
+        name = ",".join(f"{field}={value}" for field, value in chosen.items())
+        yield Trial(name, replace(config, grid={}, **chosen), out / name.replace("/", "_"))
+
+
+def best_trial(found: Sequence[tuple[Trial, dict[str, Any]]]) -> tuple[Trial, dict[str, Any]]:
+    """Return the trial with the highest mean score on dev; the first where there is no dev."""
+    return max(found, key=lambda it: it[1]["summary"].get("score", {}).get("mean", float("-inf")))
+
+
+def write_search(found: Sequence[tuple[Trial, dict[str, Any]]], out: Path) -> None:
+    """Write what each trial reached on dev, the best first, to `search.json`."""
+    best, _ = best_trial(found)
+    rows = [{"trial": trial.name, "score": record["summary"].get("score")} for trial, record in found]
+    rows.sort(key=lambda row: row["trial"] != best.name)
+    write_json(out / "search.json", {"best": best.name, "trials": rows})

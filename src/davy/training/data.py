@@ -1,20 +1,33 @@
-"""Posts as tensors: token ids, what each head should say, and how much each answer counts.
+"""Posts as tensors: token ids, what each head should say, how much each answer counts, and the order of an epoch.
 
-Token lists and label matrices in, padded batches out. All of it lives on one
-device from the start, so that no loader stands between the data and the loop. An
-answer that a corpus does not give has weight 0 and is left out of the loss.
+Frames with `Q.gold` columns and token lists in; `Targets` and padded batches out. All of it lives on one device from
+the start, so that no loader stands between the data and the loop. An answer that a corpus does not give has weight 0
+and is left out of the loss. Over- and undersampling happen in the order, so that no post is copied.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import json
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 import torch
 from torch import Tensor
 
+from davy.core.answers import GOLD, Answer, applies_mask, split_cell
+from davy.core.errors import UserError
+from davy.core.gold import fill_implied_no, parse_gold
+from davy.core.gold import targets as gold_targets
+from davy.core.scheme import Question
+from davy.core.votes import vote_shares
 from davy.detectors.network import Head, columns_of
+from davy.detectors.transformer import heads_of
+from davy.training.config import Config
+
+if TYPE_CHECKING:
+    import polars as pl
 
 
 @dataclass(slots=True)
@@ -96,3 +109,100 @@ def batches_longest_first(lengths: np.ndarray, batch: int) -> Iterator[np.ndarra
     order = np.argsort(-lengths, kind="stable")
     for start in range(0, len(order), batch):
         yield order[start : start + batch]
+
+
+def make_targets(questions: tuple[Question, ...], posts: pl.DataFrame, config: Config) -> Targets:
+    """Return what each head should say about each post, weighted by question and, if asked for, by class."""
+    found = Targets.empty(heads_of(questions), len(posts))
+    posts = posts if config.consistent else fill_implied_no(posts, questions)
+    columns = parse_gold(posts, questions)
+    for question, rows, table in gold_targets(questions, posts):
+        if config.consistent:
+            led = _is_led_to(question, questions, columns, len(posts))[rows]
+            rows, table = rows[led], table[led]
+        weight = np.full(len(rows), float(config.weights.get(question.name, 1.0)), dtype=np.float32)
+        if config.class_weights != "none" and not question.multilabel and len(rows):
+            counts = table.sum(axis=0).clip(1)
+            power = 1.0 if config.class_weights == "balanced" else 0.5
+            weight *= ((counts.sum() / ((table.sum(axis=0) > 0).sum() * counts)) ** power)[table.argmax(axis=1)]
+        found.answer(question.name, torch.from_numpy(rows), torch.from_numpy(table), torch.from_numpy(weight))
+    return _softened(found, questions, posts, config) if config.soft else found
+
+
+def _is_led_to(
+    question: Question, questions: tuple[Question, ...], columns: dict[str, list[Answer]], n: int
+) -> np.ndarray:
+    """Return for each post whether settled answers above a question lead to it, or do not say."""
+    return np.array([led is not False for led in applies_mask(question, questions, columns, n)], dtype=bool)
+
+
+def _softened(found: Targets, questions: tuple[Question, ...], posts: pl.DataFrame, config: Config) -> Targets:
+    """Put the share of annotators behind each label in the place of the settled one; ties get an answer so."""
+    columns = parse_gold(posts, questions)
+    for place, question in enumerate(questions):
+        rows, shares = vote_shares(question, posts)
+        if config.consistent:  # where the settled parent leads past a question, its votes are no tie
+            led = _is_led_to(question, questions, columns, len(posts))[rows]
+            rows, shares = rows[led], shares[led]
+        at = torch.from_numpy(rows)
+        weight = found.weights[at, place]
+        tied = [not columns[question.name][row] for row in rows.tolist()]
+        weight[torch.tensor(tied, dtype=torch.bool)] = float(config.weights.get(question.name, 1.0))
+        found.answer(question.name, at, torch.from_numpy(shares), weight)
+    return found
+
+
+def epoch_order(
+    questions: tuple[Question, ...], posts: pl.DataFrame, config: Config
+) -> Callable[[np.random.Generator], np.ndarray]:
+    """Return the function that draws an epoch: rows that stand several times, and fewer noes where asked for."""
+    times = np.ones(len(posts), dtype=np.int64)
+    for key, factor in config.over.items():
+        times[_matching(key, posts)] = int(factor)
+    cuts = [_cut(name, ratio, questions, posts) for name, ratio in config.under.items()]
+
+    def draw(rng: np.random.Generator) -> np.ndarray:
+        kept = np.ones(len(posts), dtype=bool)
+        for noes, most in cuts:
+            if len(noes) > most:
+                kept[rng.choice(noes, len(noes) - most, replace=False)] = False
+        rows = np.flatnonzero(kept)
+        return rng.permutation(np.repeat(rows, times[rows]))
+
+    return draw
+
+
+def _matching(key: str, posts: pl.DataFrame) -> np.ndarray:
+    """Return the posts that a key of `over` means: a source, `question=label` or `meta.KEY=VALUE`."""
+    name, equals, label = key.partition("=")
+    column = "source" if not equals else "meta" if name.startswith("meta.") else f"{name}{GOLD}"
+    if column not in posts.columns:
+        raise UserError(f"over names {key!r}, but the posts have no column {column!r}.")
+    if column == "meta":
+        field = name.removeprefix("meta.")
+        found = [str(json.loads(value).get(field)) == label if value else False for value in posts[column].to_list()]
+    else:
+        wanted = label if equals else name
+        found = [wanted in split_cell(value) for value in posts[column].to_list()]
+    if not any(found):
+        raise UserError(f"over names {key!r}, but no post has it. Take it out: --set over={{}}, or give other posts.")
+    return np.array(found)
+
+
+def _cut(name: str, ratio: float, questions: tuple[Question, ...], posts: pl.DataFrame) -> tuple[np.ndarray, int]:
+    """Return the neutral rows for a question and how many of them an epoch takes.
+
+    Neutral are posts that are not led to a child question, so that GMHP7k's hateful posts all stay, and
+    posts that say no to any other. What has no answer is not neutral: it may come from another corpus.
+    """
+    question = next((it for it in questions if it.name == name), None)
+    if question is None or question.positive is None:
+        raise UserError(f"under names {name!r}, which is no yes/no question of this run.")
+    columns = parse_gold(posts, questions)
+    own = columns.get(name, [None] * len(posts))
+    yes = sum(question.positive in (labels or ()) for labels in own)
+    if question.under and question.under[0] in columns:
+        neutral = [led is False for led in applies_mask(question, questions, columns, len(posts))]
+    else:
+        neutral = [labels is not None and question.positive not in labels for labels in own]
+    return np.flatnonzero(neutral), int(ratio * yes)

@@ -1,24 +1,34 @@
-"""Data maps (Swayamdipta et al. 2020): which posts a detector found easy, ambiguous or hard to learn.
+"""Training dynamics and data maps (Swayamdipta et al. 2020): which posts were easy, ambiguous or hard to learn.
 
-Training dynamics in; a row a post and question with confidence, variability, correctness and region, a page with
-the picture, and the ambiguous posts for the next round out. Confidence is the mean probability of the gold label
-over the epochs, variability its standard deviation, correctness the share of epochs in which it was chosen.
+During training, what the network thought of each post's gold label goes to a file after every epoch, so that a run that
+was killed and resumed has them all; the pass is made without dropout and changes nothing. Out of these come a row a
+post and question with confidence, variability, correctness and region, a page with the picture, and the ambiguous posts
+for the next round. Confidence is the mean probability of the gold label over the epochs, variability its standard
+deviation, correctness the share of epochs in which it was chosen.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
+import torch
 
 from davy.core.answers import GOLD
+from davy.core.errors import UserError
+from davy.detectors.network import Network, columns_of
+from davy.files.atomic import atomic_path
 from davy.report import Column, Page, Provenance, Table
 from davy.report.plots import Plot, scatter
+from davy.training.data import Targets, Tokens
+from davy.training.fit import predict
 
 if TYPE_CHECKING:
     import polars as pl
+
 
 REGIONS = ("easy", "ambiguous", "hard")
 AMBIGUOUS_SHARE = 1 / 3
@@ -146,3 +156,61 @@ def write_data_map(
 def _mean(column: pl.Series) -> float:
     value = column.mean()
     return float(value) if isinstance(value, int | float) else 0.0
+
+
+DYNAMICS_FOLDER = "dynamics"
+
+
+@dataclass(frozen=True, slots=True)
+class DynamicsRecorder:
+    """Called after each epoch: writes for each post and head the gold label's probability and whether it is right."""
+
+    network: Network
+    tokens: Tokens
+    wanted: Targets
+    folder: Path
+    batch: int
+    precision: str
+
+    def __call__(self, epoch: int) -> None:
+        """Write the record of an epoch, counted from 1."""
+        logits = predict(self.network, self.tokens, batch=max(32, self.batch), precision=self.precision)
+        chances, right = gold_chances(logits, self.wanted)
+        self.folder.mkdir(parents=True, exist_ok=True)
+        with atomic_path(self.folder / f"epoch-{epoch:03}.npz") as draft, draft.open("wb") as file:
+            np.savez_compressed(file, chances=chances, right=right)
+
+
+def gold_chances(logits: torch.Tensor, wanted: Targets) -> tuple[np.ndarray, np.ndarray]:
+    """Return posts × heads: the probability of the gold label (nan without an answer), and whether it was chosen.
+
+    For a question with several labels a post it is the mean probability of the right yes or no to each label.
+    """
+    chances = np.full(wanted.weights.shape, np.nan, dtype=np.float32)
+    right = np.zeros(wanted.weights.shape, dtype=bool)
+    for place, (head, columns) in enumerate(zip(wanted.heads, columns_of(wanted.heads).values(), strict=True)):
+        rows = wanted.weights[:, place] > 0
+        gold, block = wanted.values[rows][:, columns], logits[rows][:, columns].float()
+        if head.multilabel:
+            yes = block.sigmoid()
+            chance = (yes * gold + (1 - yes) * (1 - gold)).mean(dim=1)
+            hit = ((block > 0) == (gold > 0.5)).all(dim=1)
+        else:
+            chance = (block.softmax(dim=1) * gold).sum(dim=1)
+            hit = block.argmax(dim=1) == gold.argmax(dim=1)
+        kept = rows.cpu().numpy()
+        chances[kept, place], right[kept, place] = chance.cpu().numpy(), hit.cpu().numpy()
+    return chances, right
+
+
+def read_dynamics(folder: Path) -> tuple[np.ndarray, np.ndarray]:
+    """Return what a recorder wrote, epochs × posts × heads: probabilities of the gold label, and whether right."""
+    files = sorted(folder.glob("epoch-*.npz"))
+    if len(files) < 2:
+        raise UserError(f"A data map needs two epochs or more; {folder} has {len(files)}. Train with --set epochs=3")
+    chances, right = [], []
+    for file in files:
+        with np.load(file, allow_pickle=False) as record:
+            chances.append(record["chances"])
+            right.append(record["right"])
+    return np.stack(chances), np.stack(right)

@@ -20,7 +20,7 @@ from davy.core.scheme import Question
 from davy.core.scorer import Scorer
 from davy.detectors.network import columns_of
 from davy.detectors.transformer import TransformerScorer, heads_of
-from davy.training import targets
+from davy.training import data
 from davy.training.config import Config
 from davy.training.data import Targets, Tokens
 from davy.training.fit import FitSettings, fit
@@ -117,7 +117,7 @@ def distil(
         questions = tuple(question for question in questions if question.name in config.questions)
     soft = teacher_targets(posts, teachers, questions)
     settled = any(has_gold(question, posts) for question in questions)
-    wanted = mix_targets(soft, targets.make_targets(questions, posts, config) if settled else None, hard_share)
+    wanted = mix_targets(soft, data.make_targets(questions, posts, config) if settled else None, hard_share)
     torch.manual_seed(seed)
     device = "cuda" if torch.cuda.is_available() else "cpu"
     precision = config.precision if config.precision != "auto" else ("bf16" if device == "cuda" else "fp32")

@@ -75,7 +75,7 @@ def export_model(
 
 def _export_meme(model: Path, out: Path, *, exact: bool, plain: bool) -> dict[str, Any]:
     """Write a meme model as ONNX; `plain` is whether nothing was asked for that such a model has not."""
-    from davy.training.meme_export import export_meme
+    from davy.training.export import export_meme
 
     if not plain:
         raise UserError("A meme model is exported with the calibration it has, in 8 bits or --exact: leave out --dev.")

@@ -5,23 +5,23 @@ from davy.core.feature import Command, Feature
 FEATURE = Feature(
     commands={
         "train": Command(
-            "davy.training.cli.train:train",
+            "davy.training.cli:train",
             "Fine-tune an encoder with a head for each question; several files each fill the heads they have "
             "answers for.",
         ),
         "pretrain": Command(
-            "davy.training.cli.pretrain:pretrain",
+            "davy.training.cli:pretrain",
             "Continue an encoder's pre-training: it guesses whole words that are hidden in your posts.",
         ),
         "distil": Command(
-            "davy.training.cli.distil:distil", "Distil teachers into a student, on labelled and unlabelled posts."
+            "davy.training.cli:distil", "Distil teachers into a student, on labelled and unlabelled posts."
         ),
         "export": Command(
-            "davy.training.cli.export:export",
+            "davy.training.cli:export",
             "Export a trained model: ONNX, int8, with tokenizer, thresholds, calibration and card in one folder.",
         ),
         "calibrate": Command(
-            "davy.training.cli.calibrate:calibrate",
+            "davy.training.cli:calibrate",
             "Set a detector's temperatures and thresholds on posts, and print its figures before and after.",
         ),
     },

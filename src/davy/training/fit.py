@@ -1,6 +1,7 @@
 """Fit a network to answers, and read its answers off: the loop with posts instead of batches.
 
-Tokens and targets in, a trained network and its history out. The order of an
+Tokens and targets in, a trained network and its history out. The loss takes soft
+or hard answers to each head and leaves unanswered heads out. The order of an
 epoch is given from outside, so that over- and undersampling and copies of posts
 stay out of the loop.
 """
@@ -14,14 +15,45 @@ from typing import Any
 
 import numpy as np
 import torch
+import torch.nn.functional as F
 from torch import Tensor, nn
 
-from davy.detectors.network import Network
+from davy.detectors.network import Head, Network, columns_of
 from davy.training.data import Targets, Tokens, batches_by_length, batches_longest_first
 from davy.training.loop import Loop, Schedule
-from davy.training.losses import agreement_loss, masked_loss
 from davy.training.processes import ProcessGroup
 from davy.training.run_record import History, StepProgress
+
+
+def masked_loss(logits: Tensor, values: Tensor, weights: Tensor, heads: tuple[Head, ...]) -> Tensor:
+    """Return the mean over posts of the weighted sum of each head's cross-entropy.
+
+    The sum is divided by the number of posts, not of answers: a head with few answers
+    in a batch does not get louder for it.
+    """
+    total = logits.new_zeros((), dtype=torch.float32)
+    for place, (head, columns) in enumerate(zip(heads, columns_of(heads).values(), strict=True)):
+        block, wanted = logits[:, columns].float(), values[:, columns].float()
+        if head.multilabel:
+            each = F.binary_cross_entropy_with_logits(block, wanted, reduction="none").sum(1)
+        else:
+            each = -(wanted * F.log_softmax(block, dim=1)).sum(1)
+        total = total + (each * weights[:, place].float()).sum()
+    return total / len(logits)
+
+
+def agreement_loss(one: Tensor, other: Tensor, heads: tuple[Head, ...], weights: Tensor) -> Tensor:
+    """Return how far two passes of one batch through dropout disagree (R-Drop): symmetric KL over answered heads."""
+    total = one.new_zeros((), dtype=torch.float32)
+    for place, (head, columns) in enumerate(zip(heads, columns_of(heads).values(), strict=True)):
+        a, b = one[:, columns].float(), other[:, columns].float()
+        if head.multilabel:
+            each = ((a.sigmoid() - b.sigmoid()) * (a - b)).sum(1) / 2
+        else:
+            p, q = F.log_softmax(a, 1), F.log_softmax(b, 1)
+            each = ((p.exp() - q.exp()) * (p - q)).sum(1) / 2
+        total = total + (each * weights[:, place].float()).sum()
+    return total / len(one)
 
 
 @dataclass(frozen=True, slots=True)

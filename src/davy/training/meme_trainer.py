@@ -25,8 +25,7 @@ from davy.measure.ranking import auroc
 from davy.training.data import Tokens, batches_longest_first
 from davy.training.frozen_blocks import freeze_blocks, thaw_blocks
 from davy.training.loop import Loop, Schedule
-from davy.training.masking import Masker
-from davy.training.pretrain import masker
+from davy.training.pretrain import Masker, masker
 from davy.training.run_record import History
 
 Tell = Callable[[dict[str, Any]], None]

@@ -8,22 +8,69 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
 
 from davy.core.errors import UserError
-from davy.detectors import hub
-from davy.detectors.encoder import TextTokenizer, check_complete, encoder_error, load_tokenizer, silence_transformers
-from davy.training import emoji
+from davy.detectors.encoder import (
+    TextTokenizer,
+    check_complete,
+    download_options,
+    encoder_error,
+    load_tokenizer,
+    silence_transformers,
+)
+from davy.training import trainer
 from davy.training.config import Config
 from davy.training.data import Tokens, batches_by_length
 from davy.training.loop import Loop
-from davy.training.masking import Masker, masked_words_loss
 from davy.training.run_record import History, StepProgress
 from davy.training.trainer import schedule_of
+
+
+@dataclass(frozen=True, slots=True)
+class Masker:
+    """Which tokens may be hidden. `continues[t]` says that token t goes on a word; `fixed[t]` that it stays."""
+
+    mask: int
+    continues: Tensor
+    fixed: Tensor
+
+    def choose(self, ids: Tensor, share: float) -> Tensor:
+        """Return where to hide: whole words, each with probability `share`."""
+        word = (~self.continues[ids]).long().cumsum(1) - 1
+        dice = torch.rand(ids.shape, device=ids.device)
+        return (dice.gather(1, word.clamp(min=0)) < share) & ~self.fixed[ids]
+
+    def hide(self, ids: Tensor, chosen: Tensor) -> Tensor:
+        """Return ids with eight in ten chosen tokens masked, one replaced at random, one left."""
+        dice = torch.rand(ids.shape, device=ids.device)
+        strangers = torch.randint(len(self.fixed), ids.shape, device=ids.device)
+        hidden = torch.where(chosen & (dice < 0.8), self.mask, ids)
+        return torch.where(chosen & (dice >= 0.9), strangers, hidden)
+
+
+def masked_logits(model: nn.Module, ids: Tensor, attention: Tensor, chosen: Tensor) -> Tensor:
+    """Return the logits over the vocabulary at the chosen places only, where the model's head allows it."""
+    base = model.base_model
+    heads = [child for child in model.children() if child is not base]
+    if len(heads) == 1:
+        states = base(input_ids=ids, attention_mask=attention).last_hidden_state  # type: ignore[operator]
+        return heads[0](states[chosen])  # type: ignore[no-any-return]
+    return model(input_ids=ids, attention_mask=attention).logits[chosen]  # type: ignore[no-any-return]
+
+
+def masked_words_loss(model: nn.Module, ids: Tensor, attention: Tensor, masker: Masker, share: float) -> Tensor:
+    """Return the loss of guessing hidden words."""
+    chosen = masker.choose(ids, share)
+    chosen[:, 1] |= ~chosen.any() & ~masker.fixed[ids[:, 1]]  # an empty batch would give no number
+    return F.cross_entropy(masked_logits(model, masker.hide(ids, chosen), attention, chosen).float(), ids[chosen])
 
 
 def pretrain(
@@ -43,7 +90,7 @@ def pretrain(
     tokenizer, pad = load_tokenizer(config.encoder)
     model = _load_masked_model(config.encoder)
     if config.emoji == "tokens":
-        emoji.add_tokens(tokenizer, model, texts)
+        trainer.add_tokens(tokenizer, model, texts)
     reading = TextTokenizer(tokenizer, config.max_length, pad, ("emoji names",) if config.emoji == "names" else ())
     rows = [ids for ids in reading.ids(texts) if len(ids) > 4]
     if not rows:
@@ -87,7 +134,7 @@ def _load_masked_model(encoder: str) -> Any:
 
     try:
         model, found = AutoModelForMaskedLM.from_pretrained(
-            encoder, use_safetensors=True, output_loading_info=True, **hub.download_options(encoder)
+            encoder, use_safetensors=True, output_loading_info=True, **download_options(encoder)
         )
     except (OSError, ValueError, KeyError) as error:
         raise encoder_error(encoder, error) from error

@@ -33,9 +33,8 @@ from davy.files.data_hash import data_hash
 from davy.measure.classification import macro_f1_of_tables
 from davy.report import Provenance
 from davy.training import run_record
-from davy.training.config import Config, from_values, load_config, with_changes
+from davy.training.config import Config, Trial, best_trial, from_values, load_config, trials, with_changes, write_search
 from davy.training.run_record import History, StepProgress
-from davy.training.search import Trial, best_of, trials, write_search
 
 if TYPE_CHECKING:
     from davy.core.scorer import Scorer
@@ -307,7 +306,7 @@ class _Training:
             made.append((trial, self._record(trial, histories) if leads else {}))
         if not leads:
             return TrainingRun(out, {}, self._models(out))
-        best, record = best_of(made)
+        best, record = best_trial(made)
         if self.config.grid:
             write_search(made, out)
         scores = tuple((trial.name, written["summary"]["score"]) for trial, written in made if self.config.grid)
@@ -346,12 +345,11 @@ class _Training:
         return history
 
     def _write_map(self, folder: Path, seed: int) -> None:
-        from davy.training.data_map import write_data_map
-        from davy.training.dynamics import FOLDER, read_dynamics
+        from davy.training.data_map import DYNAMICS_FOLDER, read_dynamics, write_data_map
 
         provenance = Provenance(data_hash(self.posts), self.config.name, seed, shlex.join(self.command))
         names = [question.name for question in self.questions]
-        write_data_map(folder, self.posts, names, *read_dynamics(folder / FOLDER), provenance)
+        write_data_map(folder, self.posts, names, *read_dynamics(folder / DYNAMICS_FOLDER), provenance)
 
     def _record(self, trial: Trial, histories: dict[int, History]) -> dict[str, Any]:
         data = {"posts": len(self.posts), "hash": data_hash(self.posts)}

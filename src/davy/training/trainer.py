@@ -2,18 +2,21 @@
 
 Posts, dev posts and a config in; a model folder for each seed, with its record, out.
 A run that was killed goes on from its last checkpoint when it is started again with
-the same folder, and ends with the weights that it would have had.
+the same folder, and ends with the weights that it would have had. An encoder without
+emoji gets a token for every emoji that the texts use, each starting as the mean of
+the word pieces of its Unicode name.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
+from torch import nn
 
 from davy.core.errors import UserError
 from davy.core.scheme import Question
@@ -25,18 +28,44 @@ from davy.detectors.transformer import TransformerScorer, heads_of
 from davy.files.atomic import new_draft, publish_draft
 from davy.files.data_hash import data_hash
 from davy.measure.classification import macro_f1_of_tables
-from davy.training import emoji, targets
+from davy.text import emoji as emojis
 from davy.training.config import Config
-from davy.training.data import Targets, Tokens
-from davy.training.dynamics import FOLDER, DynamicsRecorder
-from davy.training.fit import FitSettings, fit, predict
+from davy.training.data import Targets, Tokens, epoch_order, make_targets
+from davy.training.data_map import DYNAMICS_FOLDER, DynamicsRecorder
+from davy.training.fit import FitSettings, fit, masked_loss, predict
 from davy.training.loop import Schedule
-from davy.training.losses import masked_loss
 from davy.training.processes import process_group
 from davy.training.run_record import History, StepProgress
 
 if TYPE_CHECKING:
     import polars as pl
+    from tokenizers import Tokenizer
+
+
+def add_tokens(tokenizer: Tokenizer, encoder: nn.Module, texts: Iterable[str]) -> int:
+    """Add a token for each emoji that the tokenizer can't read; return how many were added."""
+    from tokenizers import AddedToken
+
+    unknown = sorted({found.emoji for text in texts if not text.isascii() for found in emojis.find(text)})
+    new = [emoji for emoji in unknown if not _readable(tokenizer, emoji)]
+    if not new:
+        return 0
+    names = [tokenizer.encode(emojis.name(emoji).replace(":", " "), add_special_tokens=False).ids for emoji in new]
+    first = tokenizer.get_vocab_size()
+    tokenizer.add_tokens([AddedToken(emoji, normalized=False, special=False) for emoji in new])
+    old = encoder.get_input_embeddings().weight.detach().clone()  # type: ignore[operator]
+    encoder.resize_token_embeddings(tokenizer.get_vocab_size(), mean_resizing=False)  # type: ignore[operator]
+    table = encoder.get_input_embeddings().weight  # type: ignore[operator]
+    with torch.no_grad():
+        for row, ids in enumerate(names, start=first):
+            table[row] = old[ids].mean(0) if ids else old.mean(0)
+    return len(new)
+
+
+def _readable(tokenizer: Tokenizer, emoji: str) -> bool:
+    """Return whether the tokenizer has pieces for an emoji, none of them the unknown one."""
+    tokens = tokenizer.encode(emoji, add_special_tokens=False).tokens
+    return bool(tokens) and not any(token in ("[UNK]", "<unk>") for token in tokens)
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,16 +103,16 @@ def train(
     network, reading = build_network(config, questions, posts)
     network.to(us.device)
     tokens = Tokens.of(reading.ids(posts["text"].fill_null("").to_list()), reading.pad, us.device)
-    wanted = targets.make_targets(questions, posts, config).to(us.device)
+    wanted = make_targets(questions, posts, config).to(us.device)
     checkpoint = folder / "checkpoint"
     checkpoint.mkdir(parents=True, exist_ok=True)
-    recorder = DynamicsRecorder(network, tokens, wanted, folder / FOLDER, config.batch, precision)
+    recorder = DynamicsRecorder(network, tokens, wanted, folder / DYNAMICS_FOLDER, config.batch, precision)
     history = fit(
         network,
         tokens,
         wanted,
         FitSettings(schedule_of(config, precision), config.batch, config.agreement, seed),
-        order=targets.epoch_order(questions, posts, config),
+        order=epoch_order(questions, posts, config),
         evaluate=None if dev is None else dev_evaluation(network, reading, dev, questions, config, precision),
         folder=checkpoint,
         save_every=config.save_every,
@@ -140,7 +169,7 @@ def build_network(
     if tokenizer.get_vocab_size() > encoder.get_input_embeddings().weight.shape[0]:  # type: ignore[operator]
         encoder.resize_token_embeddings(tokenizer.get_vocab_size())  # type: ignore[operator]
     if config.emoji == "tokens":
-        emoji.add_tokens(tokenizer, encoder, posts["text"].fill_null("").to_list())
+        add_tokens(tokenizer, encoder, posts["text"].fill_null("").to_list())
     places = int(getattr(encoder.config, "max_position_embeddings", 0) or 512)
     steps = ("emoji names",) if config.emoji == "names" else ()
     reading = TextTokenizer(tokenizer, min(config.max_length, places - 2), pad, steps)
@@ -174,7 +203,7 @@ def dev_evaluation(
     """Return the function that measures dev: loss, macro-F1 for each question, and the score that chooses."""
     device = next(network.parameters()).device
     tokens = Tokens.of(reading.ids(dev["text"].fill_null("").to_list()), reading.pad, device)
-    wanted = targets.make_targets(questions, dev, replace(config, class_weights="none", soft=False)).to(device)
+    wanted = make_targets(questions, dev, replace(config, class_weights="none", soft=False)).to(device)
 
     def measured() -> dict[str, Any]:
         logits = predict(network, tokens, batch=max(32, config.batch), precision=precision)

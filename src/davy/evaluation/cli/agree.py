@@ -11,8 +11,7 @@ import typer
 from davy import schemes
 from davy.core.answers import NONE, SEPARATOR, Answer, UnknownLabel, applies_mask, imply_no, parse_cell, split_cell
 from davy.core.errors import UserError, nearest
-from davy.evaluation.cli.agreement_pictures import PICTURES, write_pictures
-from davy.evaluation.cli.agreement_tables import show
+from davy.evaluation.cli.agreement_tables import PICTURES, show, write_pictures
 from davy.files import tables
 from davy.files.atomic import require_folder_of, write_json
 from davy.files.data_hash import rows_hash

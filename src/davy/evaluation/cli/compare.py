@@ -9,8 +9,8 @@ from typing import Annotated
 from davy.core.errors import UserError
 from davy.core.options import Option
 from davy.evaluation import compare_systems as action
+from davy.evaluation.board import summary_table
 from davy.evaluation.pair_tests import pairs_table
-from davy.evaluation.summary import summary_table
 from davy.files.atomic import check_folder
 from davy.shell import console
 from davy.shell.verb_command import Run, verb_command

@@ -1,4 +1,4 @@
-"""`davy evaluate`: how good detectors are on labelled posts, and whether one is better than another."""
+"""`davy evaluate`: how good detectors are on labelled posts. `davy explain`: do explanations name marked words?"""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ from pathlib import Path
 from typing import Annotated
 
 from davy.core.options import Option
-from davy.evaluation import evaluate_detectors as action
+from davy.evaluation import evaluate_detectors, explanations
 from davy.evaluation.evaluate import Evaluation
-from davy.evaluation.mistakes import mistake_table
+from davy.evaluation.predictions import mistake_table
 from davy.evaluation.results import (
     calibration_table,
     confusion_table,
@@ -20,13 +20,13 @@ from davy.evaluation.results import (
     pair_table,
     record,
 )
-from davy.files.atomic import check_folder
+from davy.files.atomic import check_folder, require_folder_of, write_json
 from davy.shell import console
 from davy.shell.verb_command import Run, verb_command
 
 
 @verb_command(
-    action.evaluate,
+    evaluate_detectors.evaluate,
     "files model predictions scheme question corpus split gold everywhere unseen by errors out images text_column "
     "id_column format encoding resamples seed json",
 )
@@ -58,17 +58,17 @@ def evaluate(
     check_folder(out)
     evaluation = run(texts=errors > 0)
     if out is not None:
-        action.write_evaluation(evaluation, out, command=shlex.join(console.command_line()))
+        evaluate_detectors.write_evaluation(evaluation, out, command=shlex.join(console.command_line()))
     if json:
         console.json(record(evaluation))
     else:
-        _print(evaluation, errors)
+        _print_evaluation(evaluation, errors)
     if out is not None:
         more = ", errors.csv (texts in clear)" if errors else ""
         console.note(f"Written: {out}/report.html, figures.csv, results.json{more}")
 
 
-def _print(evaluation: Evaluation, errors: int) -> None:
+def _print_evaluation(evaluation: Evaluation, errors: int) -> None:
 
     out = console.out()
     for result in evaluation.results:
@@ -98,3 +98,54 @@ def _print(evaluation: Evaluation, errors: int) -> None:
     out.print(
         f"{evaluation.title} · data {evaluation.data} · seed {evaluation.seed} · {models}", style="dim", markup=False
     )
+
+
+EXPLANATION_FIGURES = {"token_f1": "token F1", "iou_f1": "IoU F1", "auprc": "AUPRC"}
+
+
+@verb_command(
+    explanations.measure_explanations,
+    "files model marks question text_column id_column format encoding resamples seed out json",
+)
+def explain(
+    run: Run[explanations.ExplanationFigures],
+    out: Annotated[Path | None, Option("Write the figures as JSON.", metavar="F.json")] = None,
+    json: Annotated[bool, Option("Print the result as JSON.")] = False,
+) -> None:
+    """Measure whether the words of `davy score --explain` are those that people marked.
+
+    Posts with marked words (rationales), such as `davy project corpus` writes them for a question of kind `spans`. For
+    each detector: token F1, IoU F1 and AUPRC, as ERASER defines them, beside words drawn at random. As many words count
+    as chosen as people mark on average. To see explanations, use davy score --explain.
+
+    Examples:
+
+      davy explain corpus.csv --model embedded-en --model embedded-en-large
+
+      davy explain posts.jsonl --model embedded-de --question hate --marks words.gold --json
+    """
+    if out is not None:
+        require_folder_of(out)
+    found = run()
+    if out is not None:
+        write_json(out, found.to_dict())
+        console.note(f"Wrote {out}")
+    if json:
+        console.json(found.to_dict())
+        return
+    rows = [
+        (name, *(_cell(metric.value, metric.low, metric.high) for metric in metrics))
+        for name, metrics in found.metrics.items()
+    ]
+    title = f"{found.posts:,} posts, of which people marked {found.share:.0%} on average"
+    console.table(
+        ["weights", *EXPLANATION_FIGURES.values()], rows, title=title, right=list(EXPLANATION_FIGURES.values())
+    )
+    if found.without_marks:
+        console.note(f"Left out, because nobody marked a word in them: {found.without_marks:,} posts.")
+
+
+def _cell(value: float | None, low: float | None, high: float | None) -> str:
+    if value is None:
+        return "undefined"
+    return f"{value:.3f}" + ("" if low is None or high is None else f" [{low:.3f}, {high:.3f}]")

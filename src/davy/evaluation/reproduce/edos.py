@@ -17,8 +17,14 @@ from davy.core.scorer import Abilities, Scorer, TrainableScorer
 from davy.corpus.gold import settled_answers
 from davy.evaluation.evaluate import Evaluation, evaluate
 from davy.evaluation.predictions import Predictions, read_predictions
-from davy.evaluation.reproduce.paper_table import NotRun, PaperRow, PaperRunner, Reproduction, refuse_learnt
-from davy.evaluation.reproduce.published import load_published
+from davy.evaluation.reproduce.paper_table import (
+    NotRun,
+    PaperRow,
+    PaperRunner,
+    Reproduction,
+    load_published,
+    refuse_learnt,
+)
 from davy.files.data_hash import data_hash
 from davy.measure.intervals import Bootstrap
 
@@ -132,8 +138,7 @@ def _maker(
     """Return what a row's answers depend on, and the function that makes its detector."""
     from davy.detectors.baselines import Majority, Uniform
     from davy.detectors.gradient_boosting import GradientBoosting
-    from davy.detectors.ngrams import NgramHasher, NumberedWords
-    from davy.detectors.tfidf import Tfidf
+    from davy.detectors.tfidf import NgramHasher, NumberedWords, Tfidf
 
     questions = schemes.load("edos").questions
     if row in ENCODERS:

@@ -28,8 +28,15 @@ from davy.evaluation.metrics import (
     macro_recall,
 )
 from davy.evaluation.predictions import read_predictions
-from davy.evaluation.reproduce.paper_table import NotRun, PaperRow, PaperRunner, Reproduction, refuse_learnt, row_name
-from davy.evaluation.reproduce.published import load_published
+from davy.evaluation.reproduce.paper_table import (
+    NotRun,
+    PaperRow,
+    PaperRunner,
+    Reproduction,
+    load_published,
+    refuse_learnt,
+    row_name,
+)
 from davy.files.data_hash import data_hash
 from davy.measure.intervals import Bootstrap
 from davy.measure.ranking import ranking

@@ -24,10 +24,9 @@ from davy.measure.intervals import Bootstrap
 from davy.report import Page, Provenance
 from davy.scoring.scorers import load_scorers
 from davy.testing import hatemoji as paper
-from davy.testing.answer_cache import AnswerCache
-from davy.testing.fairness import measure_fairness
 from davy.testing.hatemoji import HatemojiMetrics
-from davy.testing.run import SuiteRun, run_suite
+from davy.testing.metrics import measure_fairness
+from davy.testing.run import AnswerCache, SuiteRun, run_suite
 from davy.testing.suite import Suite
 from davy.testing.suite_source import load_suite
 

@@ -12,8 +12,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from davy.core import Metric
-from davy.evaluation.reproduce.paper_table import PaperRow, Reproduction
-from davy.evaluation.reproduce.published import PublishedFigures, load_published
+from davy.evaluation.reproduce.paper_table import PaperRow, PublishedFigures, Reproduction, load_published
 from davy.measure.intervals import Bootstrap
 from davy.measure.ranking import area
 from davy.report import Column, Table

@@ -1,7 +1,7 @@
 """A paper's table beside ours, line by line: what the paper says, what we measured, on how many posts, on which split.
 
-What each paper's module makes and what the shell, JSON, CSV and page show.
-A line that could not be run says why, and is never left out.
+What each paper's module makes and what the shell, JSON, CSV and page show. What papers say is data, with the table as
+its source. A line that could not be run says why, and is never left out.
 """
 
 from __future__ import annotations
@@ -14,10 +14,12 @@ from typing import TYPE_CHECKING, Any, Protocol
 from davy.core import Metric
 from davy.core.scheme import Question
 from davy.core.scorer import Scorer
+from davy.files.yaml_nodes import load_shipped
 from davy.report import Column, Page, Provenance, Table
 
 if TYPE_CHECKING:
     import polars as pl
+
 
 FIGURES: dict[str, str] = {
     "macro_f1": "macro-F1",
@@ -242,3 +244,32 @@ def _interval(metric: Metric, digits: int) -> str | None:
 
 def _missing(line: PaperRow) -> str | None:
     return "not run" if line.note else None
+
+
+@dataclass(frozen=True, slots=True)
+class PublishedFigures:
+    """One table. `figures[row][task][name]` is a figure; `what` says in words what a row is."""
+
+    cite: str
+    table: str
+    split: str
+    digits: int
+    """How many digits the paper prints."""
+    what: Mapping[str, str]
+    figures: Mapping[str, Mapping[str, Mapping[str, float]]]
+
+    @property
+    def source(self) -> str:
+        """The paper and its table."""
+        return f"{self.cite}, {self.table}"
+
+    def figure(self, row: str | None, task: str, name: str) -> float | None:
+        """Return a published figure, or None where the table has none."""
+        return self.figures.get(row or "", {}).get(task, {}).get(name)
+
+
+def load_published(paper: str) -> PublishedFigures:
+    """Return the table of a paper that `davy reproduce` sets ours beside."""
+    raw = load_shipped("davy.evaluation.reproduce", "published.yaml")[paper]
+    what = {row: str(entry.pop("what")) for row, entry in raw["rows"].items()}
+    return PublishedFigures(raw["cite"], raw["table"], raw["split"], raw["digits"], what, raw["rows"])

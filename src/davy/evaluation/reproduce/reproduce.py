@@ -1,12 +1,14 @@
 """Reproduce: a paper's table beside ours, on the splits that are present.
 
-A paper's name and the folder of its corpus in, a `Reproduction` out, which
-`write_reproduction` puts into a folder. Answers and fine-tuned models are kept in
-the cache, so that a second call only reads them.
+A paper's name and the folder of its corpus in, a `Reproduction` out, which `write_reproduction` puts into a folder.
+Answers and fine-tuned models are kept in the cache, so that a second call only reads them. Neither texts nor ids are
+kept: rows are in the order of the posts, whose hash is part of the key.
 """
 
 from __future__ import annotations
 
+import hashlib
+import json
 import re
 import shlex
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -18,22 +20,43 @@ from typing import TYPE_CHECKING, Any
 from davy.core.errors import UserError, missing_extra
 from davy.core.reporter import SILENT, Reporter
 from davy.corpus.post_source import PostSource, load_joined, load_posts
-from davy.detectors import hub
+from davy.detectors import encoder
 from davy.detectors.cache import cache_folder
 from davy.evaluation.reproduce.paper_models import fine_tune, pretrain_further
 from davy.evaluation.reproduce.paper_table import NotRun, Reproduction, page, record, whole_table
-from davy.evaluation.reproduce.score_cache import cached_scores
-from davy.files.atomic import make_folder, write_json, write_text
+from davy.files.atomic import atomic_path, make_folder, write_json, write_text
 from davy.files.data_hash import rows_hash
 from davy.measure.intervals import Bootstrap
 from davy.scoring.scorers import load_scorer, score_posts
 from davy.training.config import Config, with_changes
+from davy.version import __version__
 
 if TYPE_CHECKING:
     import polars as pl
 
     from davy.core.scheme import Question
     from davy.core.scorer import Scorer
+
+
+def cached_scores(
+    folder: Path, key: Mapping[str, Any], make: Callable[[], pl.DataFrame], *, fresh: bool = False
+) -> pl.DataFrame:
+    """Return the frame kept for a key, or make and keep it; `fresh` makes it in any case."""
+    import polars as pl
+
+    content = json.dumps({**key, "davy": __version__}, sort_keys=True)
+    path = folder / f"{hashlib.sha256(content.encode()).hexdigest()[:24]}.parquet"
+    if path.exists() and not fresh:
+        try:
+            return pl.read_parquet(path)
+        except (pl.exceptions.PolarsError, OSError):  # half a file from an older crash: made again
+            path.unlink(missing_ok=True)
+    frame = make()
+    folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+    with atomic_path(path) as draft:
+        frame.write_parquet(draft)
+    return frame
+
 
 PAPERS: Mapping[str, str] = {
     "edos": "davy.evaluation.reproduce.edos",
@@ -228,6 +251,6 @@ def _is_here(name: str) -> bool:
     if (Path(name).expanduser() / "config.json").is_file():
         return True
     try:
-        return hub.is_cached(name)
+        return encoder.is_cached(name)
     except ImportError:  # without the extra there is no cache to look into
         return False

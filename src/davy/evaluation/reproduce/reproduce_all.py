@@ -17,8 +17,7 @@ from davy.core.errors import UserError, nearest
 from davy.core.reporter import SILENT, Reporter
 from davy.corpus.collect import corpora
 from davy.evaluation.reproduce.hatemoji import reproduce_hatemoji, table_records
-from davy.evaluation.reproduce.paper_table import Reproduction, figure_title, reasons, tables
-from davy.evaluation.reproduce.published import load_published
+from davy.evaluation.reproduce.paper_table import Reproduction, figure_title, load_published, reasons, tables
 from davy.evaluation.reproduce.reproduce import reproduce
 from davy.files.atomic import make_folder, write_json
 from davy.measure.intervals import Bootstrap

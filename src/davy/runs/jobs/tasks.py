@@ -36,8 +36,8 @@ from davy.measure.intervals import Bootstrap
 from davy.runs import store as project_suites
 from davy.scoring import score_file as score_action
 from davy.testing import check as check_action
-from davy.testing.project_suites import load_suite
 from davy.testing.suite import Suite
+from davy.testing.suite_source import load_project_suite
 
 SCORE = "score"
 COMPARE = "compare detectors"
@@ -252,7 +252,7 @@ def _suite(context: JobContext, wanted: CheckArguments) -> str | Suite:
     with context.store.read() as db:
         kept = project_suites.get(db, wanted.project, suite_id, int(version))
         scheme = scheme_of(db, projects.get(db, wanted.project))
-    return replace(load_suite(kept.content, scheme), name=kept.name, version=str(kept.version))
+    return replace(load_project_suite(kept.content, scheme), name=kept.name, version=str(kept.version))
 
 
 def input_file(context: JobContext, file: str, upload: str) -> Path:

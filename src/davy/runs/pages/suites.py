@@ -29,7 +29,7 @@ from davy.runs import store as project_suites
 from davy.runs.store import ProjectSuite
 from davy.scoring.queue.detector import label_title, question_title
 from davy.testing import suites
-from davy.testing.project_suites import LONGEST, copy_shipped, read_suite
+from davy.testing.suite_source import LONGEST, copy_shipped, read_suite
 from davy.web import render
 from davy.web.context import context_of
 from davy.web.errors import LocalizedError, is_htmx

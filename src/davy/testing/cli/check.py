@@ -11,7 +11,7 @@ from davy.report.tables import true_minus
 from davy.shell import console
 from davy.shell.verb_command import Run, verb_command
 from davy.testing import check as action
-from davy.testing.failures import failed_posts
+from davy.testing.report.files import failed_posts
 from davy.testing.report.page import CheckReport
 from davy.testing.suite_source import RobustnessSample
 

@@ -13,7 +13,7 @@ from davy.files.atomic import require_folder_of, write_bytes, write_text
 from davy.shell import console
 from davy.testing import suites
 from davy.testing.suite_source import FROM_FILES, load_suite
-from davy.testing.suites.template_editor import add_template, update_counts
+from davy.testing.suites.suite_editor import add_template, update_counts
 
 if TYPE_CHECKING:
     from davy.testing.suite import Suite

@@ -1,17 +1,21 @@
-"""The heat maps of a check: functionality × set, one for every model, each cell a way into its cases.
+"""The pictures of a check: heat maps of functionality × set, and each rate for each target with intervals.
 
-A summary in, HTML out. The page's policy allows no style attributes, so shades
-are classes (`page.css`): the stronger a cell's colour, the more of its cases are wrong.
+A summary in, HTML or plots out. A heat map is drawn for every model, each cell a way into its cases. The page's policy
+allows no style attributes, so shades are classes (`page.css`): the stronger a cell's colour, the more of its cases are
+wrong.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from html import escape
 from typing import Any
 
+from davy.report.plots import Plot
 from davy.report.tables import true_minus
+from davy.testing.metrics import RATE_TITLES, Fairness
 
-STEPS = 10
+SHADES = 10
 
 
 def heat_map(summary: dict[str, Any]) -> str:
@@ -55,7 +59,7 @@ def _cell(metric: dict[str, Any] | None, model: int, functionality: str, set_: s
     if metric is None or metric["value"] is None:
         return '<td><span class="cell">–</span></td>'
     value = metric["value"]
-    shade = round((1 - value) * STEPS)
+    shade = round((1 - value) * SHADES)
     words = f"{value:.3f}, 95% interval {metric['low']:.3f} to {metric['high']:.3f}, n = {metric['n']:,}"
     return (
         f'<td><button type="button" class="cell shade-{shade}" title="{words}" data-model="{model}" '
@@ -74,5 +78,52 @@ def _difference(metric: dict[str, Any]) -> str:
 
 
 def _scale() -> str:
-    shades = "".join(f'<i class="shade-{step}"></i>' for step in range(STEPS + 1))
+    shades = "".join(f'<i class="shade-{step}"></i>' for step in range(SHADES + 1))
     return f'<p class="scale"><span>all right</span>{shades}<span>all wrong</span></p>\n'
+
+
+PLOT_WIDTH = 250
+PLOT_ROW_HEIGHT = 18
+
+
+def rate_plot(models: Sequence[tuple[str, Fairness]]) -> Plot:
+    """Return six small plots, one for each rate: a dot with its interval for each target and model."""
+    import altair as alt
+
+    rows = [
+        {"rate": RATE_TITLES[rate], "target": target, "model": name, "value": m.value, "low": m.low, "high": m.high}
+        for name, fair in models
+        for target, found in fair.by_target.items()
+        for rate, m in found.items()
+        if rate in RATE_TITLES and m.value is not None
+    ]
+    names = [name for name, _ in models]
+    targets = list(models[0][1].by_target)
+    data: Any = alt.Data
+    # A model's share of the row: dots of one target stand under each other, never on each other.
+    offset = alt.YOffset("model:N", sort=names)
+    legend = alt.Legend(title=None, orient="top", symbolSize=120) if len(names) > 1 else None
+    base = alt.Chart().encode(
+        y=alt.Y("target:N", sort=targets, title=None),
+        yOffset=offset,
+        color=alt.Color("model:N", sort=names, scale=alt.Scale(domain=names, range=["$series"]), legend=legend),
+    )
+    axis = alt.Axis(values=[0, 0.25, 0.5, 0.75, 1], format=".2~f", grid=True)
+    dot = base.mark_point(filled=True, size=70, opacity=1).encode(
+        x=alt.X("value:Q", title=None, scale=alt.Scale(domain=[0, 1]), axis=axis),
+        shape=alt.Shape("model:N", sort=names, scale=alt.Scale(domain=names), legend=legend),
+    )
+    rule = base.mark_rule(strokeWidth=2.5).encode(x="low:Q", x2="high:Q")
+    height = max(PLOT_ROW_HEIGHT * len(targets) * max(len(names), 1), 26 * len(targets))
+    order = [RATE_TITLES[rate] for rate in RATE_TITLES]
+    chart = (
+        alt.layer(rule, dot, data=data(values=rows))
+        .properties(width=PLOT_WIDTH, height=height)
+        .facet(
+            facet=alt.Facet("rate:N", sort=order, title=None, header=alt.Header(labelAnchor="start")),
+            columns=2,
+            spacing={"column": 36, "row": 20},
+        )
+        .resolve_axis(x="independent")
+    )
+    return Plot(chart.to_dict(validate=False))

@@ -15,11 +15,10 @@ from davy.core import Metric
 from davy.report import Column, Page, Provenance, Table
 from davy.testing import metrics, suites
 from davy.testing.changes import OutcomeChange
-from davy.testing.fairness import RATE_TITLES, Fairness
 from davy.testing.gates import GateResult
-from davy.testing.report import rate_plots
+from davy.testing.metrics import RATE_TITLES, Fairness
 from davy.testing.report.cases_table import cases_part
-from davy.testing.report.heat_map import heat_map
+from davy.testing.report.heat_map import heat_map, rate_plot
 from davy.testing.run import SuiteRun
 from davy.testing.suite import TESTS, Suite
 from davy.testing.suites.display import lexicon
@@ -226,7 +225,7 @@ def _fairness(report: Page, check: CheckReport) -> None:
         "Does the detector serve the groups alike? Cases that are about nobody are left out. Dots are figures, lines "
         "their 95% intervals.",
     )
-    report.plot(rate_plots.rate_plot(known), "Six rates by target and model, with 95% intervals.")
+    report.plot(rate_plot(known), "Six rates by target and model, with 95% intervals.")
     true = known[0][1].true_rate
     report.say(
         "A detector that is always right would select: "

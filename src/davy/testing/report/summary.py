@@ -14,8 +14,7 @@ import polars as pl
 from davy.core import Metric
 from davy.files.data_hash import data_hash
 from davy.testing import metrics
-from davy.testing.fairness import Fairness
-from davy.testing.metrics import ALL, Cell
+from davy.testing.metrics import ALL, Cell, Fairness
 from davy.testing.run import SuiteRun
 from davy.testing.suite import Suite
 from davy.version import __version__

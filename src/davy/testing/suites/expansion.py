@@ -1,23 +1,115 @@
 """Templates into cases: every template with every set of fills that fits.
 
-A template and the lexicons in, cases and links out. An id is a hash of the
-template's id, the set, the version and the fills, so that cases keep theirs
-when templates and entries are added, and a text can be mended without one.
+A template and the lexicons in, cases and links out. An id is a hash of the template's id, the set, the version and the
+fills, so that cases keep theirs when templates and entries are added, and a text can be mended without one. A
+template's text is words with slots in braces. A slot is one of
+
+    {identity}                 an entry of the lexicon `identity`, in its first form
+    {identity.one}             the entry in its form `one`
+    {Identity}                 the same, its first letter large
+    {slur.many~leet}           the form, respelt as an entry of the lexicon `leet` says
+    {'despise'~leet}           a word of the template, respelt
+    {thing.number? one: is, many: are}    the word that agrees with what stands in `thing`
+
+All slots of one lexicon in a template take the same entry.
 """
 
 from __future__ import annotations
 
 import hashlib
 import math
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import product
 
 from davy.core.errors import nearest
 from davy.files.yaml_nodes import Problems
 from davy.testing.suite import Case
-from davy.testing.suites.grammar import Part, Slot, SlotError, lexicon_names, parse
 from davy.testing.suites.slot_entries import SlotEntry, entries_fit
+
+_BRACES = re.compile(r"\{([^{}]*)\}")
+_NAME = r"[A-Za-z][A-Za-z0-9_]*"
+_REFERENCE = re.compile(rf"(?P<name>{_NAME})(?:\.(?P<form>{_NAME}))?(?:~(?P<spell>{_NAME}))?")
+_LITERAL = re.compile(rf"'(?P<word>[^']+)'~(?P<spell>{_NAME})")
+_AGREES = re.compile(rf"(?P<name>{_NAME})\.(?P<form>{_NAME})\?(?P<options>.+)")
+
+
+class SlotError(ValueError):
+    """A brace that can't be read, with the reason."""
+
+
+@dataclass(frozen=True, slots=True)
+class Slot:
+    """One brace. `lexicon` is empty where a word of the template is respelt; `agree` maps a form's value to a word."""
+
+    lexicon: str = ""
+    form: str = ""
+    spell: str = ""
+    word: str = ""
+    agree: Mapping[str, str] = field(default_factory=dict)
+    large: bool = False
+
+    @property
+    def lexicons(self) -> tuple[str, ...]:
+        """The lexicons that must be filled before this slot can be."""
+        return tuple(name for name in (self.lexicon, self.spell) if name)
+
+
+Part = str | Slot
+
+
+def parse_slots(text: str) -> tuple[Part, ...]:
+    """Return a template's parts in order; a brace that can't be read raises `SlotError`."""
+    parts: list[Part] = []
+    last = 0
+    for found in _BRACES.finditer(text):
+        parts.append(_plain(text[last : found.start()]))
+        parts.append(_slot(found.group(1).strip()))
+        last = found.end()
+    parts.append(_plain(text[last:]))
+    return tuple(part for part in parts if part != "")
+
+
+def lexicon_names(parts: tuple[Part, ...]) -> tuple[str, ...]:
+    """Return the lexicons that a template draws from, in the order of their first slot."""
+    return tuple(dict.fromkeys(name for part in parts if isinstance(part, Slot) for name in part.lexicons))
+
+
+def _plain(text: str) -> str:
+    if "{" in text or "}" in text:
+        raise SlotError("a brace is not closed, or one stands inside another. Write slots as {name}.")
+    return text
+
+
+def _slot(body: str) -> Slot:
+    if found := _LITERAL.fullmatch(body):
+        return Slot(spell=found["spell"], word=found["word"])
+    if found := _AGREES.fullmatch(body):
+        return Slot(_small(found["name"]), found["form"], agree=_options(found["options"]), large=_large(found["name"]))
+    if found := _REFERENCE.fullmatch(body):
+        name = found["name"]
+        return Slot(_small(name), found["form"] or "", found["spell"] or "", large=_large(name))
+    raise SlotError(f"the slot {{{body}}} can't be read. Write {{name}}, {{name.form}} or {{name~spelling}}.")
+
+
+def _options(text: str) -> dict[str, str]:
+    options: dict[str, str] = {}
+    for part in text.split(","):
+        value, colon, word = part.partition(":")
+        if not colon or not value.strip():
+            raise SlotError(f"{part.strip()!r} is no choice. Write them as {{thing.number? one: is, many: are}}.")
+        options[value.strip()] = word.strip()
+    return options
+
+
+def _large(name: str) -> bool:
+    return name[0].isupper()
+
+
+def _small(name: str) -> str:
+    return name[0].lower() + name[1:]
+
 
 MOST = 20_000
 """A template that gives more cases than this is a mistake, and would fill the memory."""
@@ -66,7 +158,7 @@ def measure(version: TemplateVersion, known: Mapping[str, Sequence[SlotEntry]]) 
     A version that `expand` refuses makes none.
     """
     try:
-        parts = parse(version.text)
+        parts = parse_slots(version.text)
         choices = {name: _allowed(version, name, known) for name in lexicon_names(parts)}
         size = _size(version, choices.values())
     except (SlotError, ExpansionError):
@@ -79,7 +171,7 @@ def measure(version: TemplateVersion, known: Mapping[str, Sequence[SlotEntry]]) 
 def expand(version: TemplateVersion, known: Mapping[str, Sequence[SlotEntry]], lang: str) -> list[Case]:
     """Return the cases of one version, or raise `ExpansionError`."""
     try:
-        parts = parse(version.text)
+        parts = parse_slots(version.text)
     except SlotError as error:
         raise ExpansionError(f"{version.where}: {error}") from None
     names = lexicon_names(parts)

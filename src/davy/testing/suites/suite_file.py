@@ -1,13 +1,15 @@
 """Suites by name or path: a YAML file in, a `Suite` out, and every problem with its line.
 
 A template that is broken does not stop the others: its cases are left out, the
-problem is listed, and the suite's `missing` says so in every report.
+problem is listed, and the suite's `missing` says so in every report. Fields are
+checked first, as those of scheme files are (`davy.schemes.scheme_fields`).
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from functools import partial
 from itertools import islice
 from pathlib import Path
 
@@ -15,13 +17,114 @@ from davy import schemes
 from davy.core.errors import UserError
 from davy.core.scheme import Question, Scheme
 from davy.files import yaml_nodes
-from davy.files.yaml_nodes import Problem, Problems, YamlMap
+from davy.files.yaml_nodes import Problem, Problems, YamlList, YamlMap, YamlNode, YamlText
 from davy.files.yaml_objects import find_file, shipped_names
-from davy.testing.suite import Case, Suite
+from davy.schemes import scheme_fields
+from davy.schemes.scheme_fields import Check
+from davy.testing.suite import SETS, Case, Suite
 from davy.testing.suites import case_counts, expansion, slot_entries
 from davy.testing.suites.expansion import ExpansionError, TemplateVersion
-from davy.testing.suites.file_fields import check_fields
 from davy.testing.suites.template_versions import maps, template_versions, yes_no
+
+COUNT_FIELDS: tuple[str, ...] = ("cases", "templates", "labels", "targets", "cells")
+
+
+def check_nothing(value: YamlNode, what: str, line: int, problems: Problems) -> YamlNode:  # noqa: ARG001
+    """Return the value as it is; who reads it looks at its shape."""
+    return value
+
+
+def check_table(value: YamlNode, what: str, line: int, problems: Problems) -> YamlNode:
+    """Return a mapping."""
+    if isinstance(value, YamlMap):
+        return value
+    problems.add(line, f"{what} must be a mapping.")
+    return None
+
+
+def check_versions(value: YamlNode, what: str, line: int, problems: Problems) -> YamlNode:
+    """Return the versions of a template in one set as a list of mappings: a text, a mapping, or a list of these."""
+    items = value if isinstance(value, YamlList) else YamlList([value])
+    kept = YamlList()
+    kept.line = line
+    for item in items:
+        if isinstance(item, YamlText) and item:
+            one = YamlMap({_key("text", item.line): item})
+            one.line = item.line
+            item = one
+        if isinstance(item, YamlMap):
+            fine = scheme_fields.mapping(item, what, line, problems, fields=VERSION_FIELDS, needs=("text",))
+            if fine is not None:
+                kept.append(fine)
+        else:
+            problems.add(line, f"{what} must be a text, a mapping with `text:`, or a list of these.")
+    return kept
+
+
+VERSION_FIELDS: dict[str, Check] = {
+    "text": scheme_fields.text,
+    "label": scheme_fields.text,
+    "fills": check_table,
+    "only": scheme_fields.texts,
+    "without": scheme_fields.texts,
+    "test": scheme_fields.text,
+    "expect": scheme_fields.text,
+    "note": scheme_fields.text,
+}
+
+
+def suite_fields(sets: tuple[str, ...]) -> dict[str, Check]:
+    """Return the fields of a suite whose templates have versions in these sets."""
+    template: dict[str, Check] = {"id": scheme_fields.text, **VERSION_FIELDS, **dict.fromkeys(sets, check_versions)}
+    functionality: dict[str, Check] = {
+        "name": scheme_fields.text,
+        "title": scheme_fields.text,
+        "description": scheme_fields.text,
+        "capability": scheme_fields.text,
+        "label": scheme_fields.text,
+        "labels": check_table,
+        "without": scheme_fields.texts,
+        "templates": partial(
+            scheme_fields.sequence,
+            of=partial(scheme_fields.mapping, fields=template, needs=("id", "text")),
+            called="template",
+        ),
+    }
+    listed = partial(scheme_fields.mapping, fields=functionality, needs=("name", "label", "templates"))
+    return {
+        "name": scheme_fields.text,
+        "version": scheme_fields.number,
+        "lang": scheme_fields.text,
+        "scheme": scheme_fields.text,
+        "question": scheme_fields.text,
+        "title": scheme_fields.text,
+        "description": scheme_fields.text,
+        "source": scheme_fields.text,
+        "warning": scheme_fields.text,
+        "validation": scheme_fields.text,
+        "sets": check_table,
+        "lexicons": check_table,
+        "counts": partial(scheme_fields.mapping, fields=dict.fromkeys(COUNT_FIELDS, check_nothing), needs=()),
+        "functionalities": partial(scheme_fields.sequence, of=listed, called="functional test"),
+    }
+
+
+def check_fields(root: YamlMap, problems: Problems) -> YamlMap:
+    """Return the suite's mapping with only well-shaped values in it."""
+    declared = root.get("sets")
+    sets = tuple(str(name) for name in declared) if isinstance(declared, YamlMap) else SETS[1:]
+    fields = suite_fields(sets)
+    fine = scheme_fields.mapping(
+        root, "suite", root.line, problems, fields=fields, needs=("name", "version", "functionalities")
+    )
+    return fine if isinstance(fine, YamlMap) else YamlMap()
+
+
+def _key(name: str, line: int) -> YamlText:
+    key = YamlText(name)
+    key.line = line
+    return key
+
 
 Made = tuple[list[tuple[Case, TemplateVersion]], list[tuple[str, str]]]
 """Cases with the version that each came from, and links between their ids."""
@@ -142,7 +245,7 @@ def _cases(
     made: list[tuple[Case, TemplateVersion]] = []
     links: list[tuple[str, str]] = []
     described = _versions(root, question, problems)
-    if not _fits(root, [version for versions in described for version in versions], known, problems):
+    if not _fits(root, [check_versions for versions in described for check_versions in versions], known, problems):
         return made, links
     for versions in described:
         cases, joined = _expanded(versions, known, lang, problems, expansion.MOST_LINKS - len(links))
@@ -175,7 +278,7 @@ def _fits(
     problems: Problems,
 ) -> bool:
     """Return whether all cases together can be held, which the slots say before any is made; note it where not."""
-    sizes = [expansion.measure(version, known) for version in versions]
+    sizes = [expansion.measure(check_versions, known) for check_versions in versions]
     cases, characters = sum(size for size, _ in sizes), sum(length for _, length in sizes)
     line = root.line_of("functionalities")
     if cases > expansion.MOST_IN_SUITE:
@@ -203,14 +306,14 @@ def _expanded(
     """Return the cases of one template, originals first, and the links between them; none where those are too many."""
     sets: dict[str, list[Case]] = {"original": []}
     made: list[tuple[Case, TemplateVersion]] = []
-    for version in described:
+    for check_versions in described:
         try:
-            cases = expansion.expand(version, known, lang)
+            cases = expansion.expand(check_versions, known, lang)
         except ExpansionError as error:
-            problems.add(version.line, str(error))
+            problems.add(check_versions.line, str(error))
             continue
-        sets.setdefault(version.set, []).extend(cases)
-        made += [(case, version) for case in cases]
+        sets.setdefault(check_versions.set, []).extend(cases)
+        made += [(case, check_versions) for case in cases]
     links = list(islice(expansion.contrast_pairs(sets), most_links + 1))
     if len(links) > most_links:
         problems.add(
@@ -222,8 +325,14 @@ def _expanded(
     pairs: dict[str, str] = {}
     for original, perturbed in links:
         pairs.setdefault(perturbed, original)
-    alone = {version.key: version for case, version in made if case.test != "MFT" and case.id not in pairs}
-    for version in alone.values():
-        problems.add(version.line, f"{version.where} is compared with an original, but none has the same fills.")
+    alone = {
+        check_versions.key: check_versions
+        for case, check_versions in made
+        if case.test != "MFT" and case.id not in pairs
+    }
+    for check_versions in alone.values():
+        problems.add(
+            check_versions.line, f"{check_versions.where} is compared with an original, but none has the same fills."
+        )
     kept = [(replace(case, pair=pairs.get(case.id)), v) for case, v in made if v.key not in alone]
     return kept, links

@@ -2,7 +2,7 @@
 
 The folder of its TensorFlow files in; a graph out that takes RGB bytes of 300 × 300 and gives its 1,917 boxes with a
 score for each kind of object. The layout file names each operator, its inputs and its strides; OpenCV reads the weights
-and computes the boxes that the network starts from. Which boxes are the best is `davy.detectors.box_graph`'s.
+and computes the boxes that the network starts from. Which boxes are the best is `davy.detectors.object_boxes`'s.
 """
 
 from __future__ import annotations
@@ -14,8 +14,7 @@ from typing import Any
 import numpy as np
 from onnx import TensorProto
 
-from davy.detectors.box_graph import BOXES, PIXELS, SCORES
-from davy.detectors.object_boxes import SIDE, ObjectDetector
+from davy.detectors.object_boxes import BOXES, PIXELS, SCORES, SIDE, ObjectDetector
 from davy.training.onnx.graph import Array, Graph, float32, int64
 
 KINDS = 91
