@@ -245,7 +245,7 @@ def _cases(
     made: list[tuple[Case, TemplateVersion]] = []
     links: list[tuple[str, str]] = []
     described = _versions(root, question, problems)
-    if not _fits(root, [check_versions for versions in described for check_versions in versions], known, problems):
+    if not _fits(root, [version for versions in described for version in versions], known, problems):
         return made, links
     for versions in described:
         cases, joined = _expanded(versions, known, lang, problems, expansion.MOST_LINKS - len(links))
@@ -278,7 +278,7 @@ def _fits(
     problems: Problems,
 ) -> bool:
     """Return whether all cases together can be held, which the slots say before any is made; note it where not."""
-    sizes = [expansion.measure(check_versions, known) for check_versions in versions]
+    sizes = [expansion.measure(version, known) for version in versions]
     cases, characters = sum(size for size, _ in sizes), sum(length for _, length in sizes)
     line = root.line_of("functionalities")
     if cases > expansion.MOST_IN_SUITE:
@@ -306,14 +306,14 @@ def _expanded(
     """Return the cases of one template, originals first, and the links between them; none where those are too many."""
     sets: dict[str, list[Case]] = {"original": []}
     made: list[tuple[Case, TemplateVersion]] = []
-    for check_versions in described:
+    for version in described:
         try:
-            cases = expansion.expand(check_versions, known, lang)
+            cases = expansion.expand(version, known, lang)
         except ExpansionError as error:
-            problems.add(check_versions.line, str(error))
+            problems.add(version.line, str(error))
             continue
-        sets.setdefault(check_versions.set, []).extend(cases)
-        made += [(case, check_versions) for case in cases]
+        sets.setdefault(version.set, []).extend(cases)
+        made += [(case, version) for case in cases]
     links = list(islice(expansion.contrast_pairs(sets), most_links + 1))
     if len(links) > most_links:
         problems.add(
@@ -325,14 +325,8 @@ def _expanded(
     pairs: dict[str, str] = {}
     for original, perturbed in links:
         pairs.setdefault(perturbed, original)
-    alone = {
-        check_versions.key: check_versions
-        for case, check_versions in made
-        if case.test != "MFT" and case.id not in pairs
-    }
-    for check_versions in alone.values():
-        problems.add(
-            check_versions.line, f"{check_versions.where} is compared with an original, but none has the same fills."
-        )
+    alone = {version.key: version for case, version in made if case.test != "MFT" and case.id not in pairs}
+    for version in alone.values():
+        problems.add(version.line, f"{version.where} is compared with an original, but none has the same fills.")
     kept = [(replace(case, pair=pairs.get(case.id)), v) for case, v in made if v.key not in alone]
     return kept, links
