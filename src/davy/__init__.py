@@ -7,15 +7,12 @@
     detector.score(frame, text="body")           # the same kind of frame, with columns added
 
 `docs/start/library.md` shows every verb. Importing the package loads nothing heavy: a verb is imported when it is first
-called. Eight verbs have the name of the room that does their work (`davy.score`, `davy.clean` …): such a package can
-be called, and its modules are imported as those of any other package.
+asked for.
 """
 
 from __future__ import annotations
 
-import sys
-from importlib import import_module
-from types import ModuleType
+from pkgutil import resolve_name
 from typing import TYPE_CHECKING, Any
 
 from davy.version import __version__ as __version__
@@ -43,9 +40,6 @@ PUBLIC: dict[str, str] = {
 """What the library offers → where it is."""
 __all__ = [*PUBLIC]
 
-ROOMS = ("check", "clean", "compare", "describe", "sample", "score", "split", "train")
-"""The rooms whose names are verbs."""
-
 if TYPE_CHECKING:
     from davy.core.errors import UserError as UserError
     from davy.corpus.library import agree as agree
@@ -69,50 +63,13 @@ if TYPE_CHECKING:
     Suite = SuiteEditor
 
 
-def _public(name: str) -> Any:
-    module, _, attribute = PUBLIC[name].partition(":")
-    return getattr(import_module(module), attribute)
-
-
-class _Room(ModuleType):
-    # A package that is a verb too: calling it calls the verb, and help about it is about the verb.
-
-    def __call__(self, *args: Any, **options: Any) -> Any:
-        return _public(self.__name__.removeprefix("davy."))(*args, **options)
-
-    @property
-    def __signature__(self) -> Any:
-        from inspect import signature
-
-        return signature(_public(self.__name__.removeprefix("davy.")))
-
-    @property
-    def __doc__(self) -> str | None:  # type: ignore[override]
-        doc: str | None = _public(self.__name__.removeprefix("davy.")).__doc__
-        return doc
-
-
-class _Package(ModuleType):
-    """This package. The import system sets each room as an attribute of it: here a room learns that it is a verb."""
-
-    def __setattr__(self, name: str, value: Any) -> None:
-        if name in ROOMS and isinstance(value, ModuleType):
-            value.__class__ = _Room
-        super().__setattr__(name, value)
-
-
 if not TYPE_CHECKING:  # else a misspelt name would be of any type
 
     def __getattr__(name: str) -> Any:
-        if name in ROOMS:
-            return import_module(f"davy.{name}")
-        if name in PUBLIC:
-            return _public(name)
-        raise AttributeError(f"module 'davy' has no attribute {name!r}")
+        if name not in PUBLIC:
+            raise AttributeError(f"module 'davy' has no attribute {name!r}")
+        return resolve_name(PUBLIC[name])
 
 
 def __dir__() -> list[str]:
     return sorted([*PUBLIC, "__version__"])
-
-
-sys.modules[__name__].__class__ = _Package

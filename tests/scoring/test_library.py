@@ -261,14 +261,15 @@ def test_everything_that_is_offered_is_imported_by_a_star_and_has_help():
     exec("from davy import *", names)  # noqa: S102 - one line of ours
     assert set(names) - {"__builtins__"} == set(davy.PUBLIC)
     assert names["GateFailed"] is GateFailed
-    for room in davy.ROOMS:
-        assert inspect.getdoc(getattr(davy, room)) == inspect.getdoc(davy._public(room))
+    for verb in ("check", "clean", "compare", "describe", "sample", "score", "split", "train"):
+        assert inspect.isfunction(getattr(davy, verb))
+        assert inspect.getdoc(getattr(davy, verb))
     assert "Return the scores of a text" in pydoc.render_doc(davy.score)
 
 
 def test_every_public_function_has_an_example():
     for name in davy.PUBLIC:
-        thing = davy._public(name)
+        thing = getattr(davy, name)
         members = [thing] if not inspect.isclass(thing) else [
             member for key, member in vars(thing).items() if inspect.isfunction(member) and not key.startswith("_")
         ]  # fmt: skip
