@@ -1,6 +1,6 @@
 """Measure a source tree: sizes, headers, names used twice, cycles, and concepts that are coded more than once.
 
-    python scripts/measure_source.py [--places] TREE [TREE …]
+    python scripts/measure_source.py [--places] [--folders] [--walks] TREE [TREE …]
 
 A tree is a checkout or the package's folder; each is a column of the table. Everything is read by `ast`, nothing is
 imported. Counts of concepts are by pattern, so `--places` lists where each was seen: read them before you trust one.
@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import argparse
 import ast
+import subprocess
 import sys
 from collections import defaultdict
 from collections.abc import Iterator
@@ -19,7 +20,6 @@ from statistics import median
 
 LONG_FUNCTION = 40
 BLOCK_LINES = 6
-DOORS = ("cli", "serve", "sklearn")
 Function = ast.FunctionDef | ast.AsyncFunctionDef
 
 
@@ -28,12 +28,15 @@ class Module:
     """One file: its dotted name, its lines and its syntax tree."""
 
     name: str
+    folders: tuple[str, ...]
     lines: list[str]
     tree: ast.Module
 
     @property
-    def room(self) -> str:
-        return [*self.name.split("."), "__init__"][1]
+    def folder(self) -> str:
+        """The feature: the folder below the package; of `annotation` and `corpus` the folder below that."""
+        depth = 2 if self.folders[:1] in (("annotation",), ("corpus",)) else 1
+        return "/".join(self.folders[:depth]) or "(top)"
 
     def functions(self) -> Iterator[Function]:
         return (node for node in ast.walk(self.tree) if isinstance(node, Function))
@@ -57,7 +60,8 @@ def read_tree(root: Path) -> list[Module]:
         if not text.strip():
             continue
         parts = (package.name, *path.relative_to(package).with_suffix("").parts)
-        modules.append(Module(".".join(parts).removesuffix(".__init__"), text.splitlines(), ast.parse(text)))
+        name = ".".join(parts).removesuffix(".__init__")
+        modules.append(Module(name, parts[1:-1], text.splitlines(), ast.parse(text)))
     return modules
 
 
@@ -85,7 +89,7 @@ def measure(modules: list[Module]) -> list[Measure]:
         Measure("public class names used twice", *counted(repeated_classes(modules))),
         Measure("imports inside functions, per 1,000 lines", f"{1000 * len(lazy) / max(total, 1):.1f}", lazy),
         Measure("module cycles, lazy ones included", *counted(cycles(modules))),
-        Measure("imports from door to door", *counted(door_imports(modules))),
+        Measure("files under 60 lines", *counted([m.name for m in modules if len(m.lines) < 60])),
     ]
     for what, test in CONCEPTS.items():
         places = [f"{m.name}:{node.lineno}" for m in modules for node in ast.walk(m.tree) if test(node)]
@@ -146,14 +150,20 @@ def cycles(modules: list[Module]) -> list[str]:
     return sorted(" ↔ ".join(sorted(group)) for group in groups)
 
 
-def door_imports(modules: list[Module]) -> list[str]:
-    known = {module.name for module in modules}
-    found = []
+def folder_sizes(modules: list[Module]) -> dict[str, tuple[int, int]]:
+    """Return files and lines of each feature's folder."""
+    sizes: dict[str, tuple[int, int]] = {}
     for module in modules:
-        if module.room in DOORS:
-            others = {name for name in imported(module, known) if [*name.split("."), ""][1] in DOORS}
-            found += [f"{module.name} → {name}" for name in sorted(others) if name.split(".")[1] != module.room]
-    return found
+        files, lines = sizes.get(module.folder, (0, 0))
+        sizes[module.folder] = (files + 1, lines + len(module.lines))
+    return dict(sorted(sizes.items()))
+
+
+def walks(root: Path) -> list[str]:
+    """Return how many files run for one act each, as the tests of walks print it."""
+    command = [sys.executable, "-m", "pytest", "-q", "-s", "-n", "0", "tests/test_walks.py"]
+    printed = subprocess.run(command, cwd=root, capture_output=True, text=True, check=False).stdout
+    return [line.removeprefix("walk: ") for line in printed.splitlines() if line.startswith("walk: ")]
 
 
 def called_name(node: ast.AST) -> str:
@@ -252,8 +262,13 @@ def main(arguments: list[str]) -> int:
     parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n")[0])
     parser.add_argument("trees", nargs="+", type=Path, metavar="TREE")
     parser.add_argument("--places", action="store_true", help="also list where each thing was seen, for the last tree")
+    parser.add_argument("--folders", action="store_true", help="also print the last tree's files and lines by folder")
+    parser.add_argument(
+        "--walks", action="store_true", help="also do three things in the last checkout, and count files"
+    )
     options = parser.parse_args(arguments)
-    columns = [measure(read_tree(tree)) for tree in options.trees]
+    trees = [read_tree(tree) for tree in options.trees]
+    columns = [measure(modules) for modules in trees]
     print("| | " + " | ".join(str(tree) for tree in options.trees) + " |")
     print("| --- |" + " --- |" * len(columns))
     for rows in zip(*columns, strict=True):
@@ -262,6 +277,14 @@ def main(arguments: list[str]) -> int:
         for row in columns[-1]:
             if row.places and not row.what.startswith("imports inside"):
                 print(f"\n{row.what}:\n  " + "\n  ".join(row.places))
+    if options.folders:
+        print(
+            "\n".join(
+                ["", *(f"{name}: {n} files, {lines:,} lines" for name, (n, lines) in folder_sizes(trees[-1]).items())]
+            )
+        )
+    if options.walks:
+        print("", *walks(options.trees[-1]), sep="\n")
     return 0
 
 

@@ -25,7 +25,7 @@ FILES = {
         class Row:
             pass
         def write(draft, path, phase):
-            from davy.serve import app
+            from davy.server import app
             if phase.kind == "training":
                 yaml.safe_load("a: 1")
             os.replace(draft, path)
@@ -48,7 +48,7 @@ FILES = {
     "serve/page.py": '''
         """A page."""
         def two(a, b):
-            from davy.serve import app
+            from davy.server import app
             c = a + b
             # a comment does not part a block
             d = c * 2
@@ -65,7 +65,7 @@ EXPECTED = {
     "modules without a header": "1",
     "public class names used twice": "1",
     "module cycles, lazy ones included": "1",
-    "imports from door to door": "1",
+    "files under 60 lines": "5",
     "atomic writers (os.replace, os.rename, Path.replace)": "2 in 1 modules",
     "hashes of a data set": "1 in 1 modules",
     "copies of 'which questions apply'": "1 in 1 modules",
@@ -89,9 +89,15 @@ def test_each_count_is_right_on_a_package_that_has_one_of_each(tree):
     assert {what: rows[what] for what in EXPECTED} == EXPECTED
 
 
+def test_a_folder_has_its_files_and_lines(tree):
+    sizes = measure_source.folder_sizes(measure_source.read_tree(tree))
+    assert sizes["core"] == (1, 6)
+    assert sizes["(top)"] == (1, 1)
+
+
 def test_trees_stand_side_by_side_and_places_are_named(tree, capsys):
     assert measure_source.main([str(tree), str(tree), "--places"]) == 0
     printed = capsys.readouterr().out
     assert "| files / lines | 5 / 39 | 5 / 39 |" in printed
-    assert "davy.server.app ↔ davy.serve.page" in printed
+    assert "davy.serve.page ↔ davy.server.app" in printed
     assert "Row: davy.cli.run, davy.core.question" in printed
