@@ -8,6 +8,7 @@ import pytest
 
 from davy.annotation.exchange.row_export import choose_phases, gather_rows
 from davy.annotation.labelling import labelling
+from davy.annotation.project import phase_gates
 from davy.annotation.project.project_scheme import scheme_of
 from davy.annotation.project.store import posts, withdrawals
 from davy.annotation.settling import audit
@@ -246,3 +247,16 @@ def test_an_export_has_kind_parent_builder_and_minutes_by_phase(bench):
     assert rows[meme.id].meta["author"] == bench.people["ada"].pseudonym
     assert rows[meme.id].meta["minutes"] == {"filter": 1.0, "build": 2.0, "confounders": 1.0, "rating": 0.67}
     assert json.dumps(rows[meme.id].meta["layout"])
+
+
+def test_a_phase_that_gets_more_memes_is_not_to_be_closed_next(bench):
+    def next_acts():
+        with bench.store.read() as db:
+            return {status.phase.kind: status.next for status in phase_gates.phase_statuses(db, bench.project)}
+
+    assert set(next_acts().values()) == {None}  # nothing was done yet
+    bench.filter("ada")
+    meme = bench.build("ada")
+    bench.rate(meme, ("bo", "cy"), HARMLESS)
+    acts = next_acts()
+    assert (acts["build"], acts["rating"], acts["confounders"]) == (None, None, None)

@@ -9,6 +9,7 @@ import hmac
 import io
 import json
 import threading
+from dataclasses import replace
 from datetime import timedelta
 from http.server import BaseHTTPRequestHandler, HTTPServer
 from types import SimpleNamespace
@@ -16,11 +17,13 @@ from types import SimpleNamespace
 import polars as pl
 import pytest
 
+from davy.annotation.labelling import labelling
 from davy.annotation.labelling.store import items
+from davy.annotation.project import phase_gates
 from davy.annotation.project.project_creation import create_project
 from davy.annotation.project.project_file import read_plan
 from davy.annotation.project.project_scheme import scheme_of
-from davy.annotation.project.store import phases, projects
+from davy.annotation.project.store import members, phases, posts, projects
 from davy.annotation.settling.store import verdicts
 from davy.core import Verdict
 from davy.core.errors import UserError
@@ -382,15 +385,73 @@ def test_a_threshold_by_target_has_its_curve_and_the_page_draws_it(site, key, tm
         fit_threshold(posts.drop("hate.gold"), scorer, "hate", "recall=0.6")
 
 
-def test_a_closed_review_project_loses_no_decision(site, key, project):
+def in_review(site, project) -> list[str]:
+    """Return the posts that a project's phases hand out or keep, by their text."""
+    with site.store.read() as db:
+        texts = {
+            row[0]: row[1] for frame in posts.frames(db, project=project) for row in frame.select("id", "text").rows()
+        }
+        every = [item for phase in phases.of_project(db, project) for item in items.iter_items(db, phase.id)]
+        keys = posts.keys_of(db, project, list(texts))
+    assert {item.post for item in every} == set(keys.values())
+    return sorted(texts.values())
+
+
+def test_posts_to_review_are_kept_while_their_phase_is_closed_and_shown_when_it_opens_again(site, key, project):
+    with site.store.write() as db:
+        second = create_project(db, replace(read_plan("moderation"), name="second"), by=site.people["admin"].id).project
     add(site, key, low=0.0, high=1.0, project=project)
     with site.store.write() as db:
+        communities.create(
+            db, Community("club", "hate", keys=(key[0].id,), low=0.0, high=1.0, project=second.id), by="shell"
+        )
+        phases.remove(db, phases.of_project(db, second.id)[0].id, by="shell")
         phases.close_phase(db, phases.of_project(db, project)[0].id, by="shell")
+    flush(site)
+    ask(site, key[1], texts=["a quiet thing", "a calm thing"], community="forum")
+    ask(site, key[1], text="a soft thing", community="club")
+    flush(site)
+    assert all(one.post for one in decided(site))
+    assert in_review(site, project) == ["a calm thing", "a quiet thing"]
+    assert in_review(site, second.id) == ["a soft thing"]
+    admin = site.as_("admin")
+    page = admin.get("/communities/forum").text
+    assert "2 posts wait for review." in page
+    assert "phase review of the project is closed" in page
+    assert "phase review of the project has not been opened" in admin.get("/communities/club").text
+    with site.store.write() as db:
+        for name in (project, second.id):
+            members.add(db, name, site.people["annotator"].id, ["annotator"], by="shell")
+            phase = phases.of_project(db, name)[0]
+            phase_gates.open_phase(db, projects.get(db, name), phase, by="shell", anyway="posts wait")
+        shown = labelling.next_sheet(
+            db, projects.get(db, project), members.get(db, project, site.people["annotator"].id)
+        )
+        member = members.get(db, second.id, site.people["annotator"].id)
+        other = labelling.next_sheet(db, projects.get(db, second.id), member)
+    assert shown.post.text in ("a quiet thing", "a calm thing")
+    assert other.post.text == "a soft thing"
+    assert "Nobody can review" not in admin.get("/communities/forum").text
+
+
+def test_posts_to_review_are_kept_while_their_project_is_closed(site, key, project):
+    add(site, key, low=0.0, high=1.0, project=project)
+    with site.store.write() as db:
+        projects.close(db, project, by="shell")
     ask(site, key[1], text="a quiet thing", community="forum")
     flush(site)
-    assert [(one.decision, one.post) for one in decided(site)] == [("review", None)]
+    assert in_review(site, project) == ["a quiet thing"]
+    assert "the project is closed" in site.as_("admin").get("/communities/forum").text
+
+
+def test_a_review_phase_may_open_before_the_first_post_comes(site, key):
+    with site.store.write() as db:
+        made = create_project(db, read_plan("moderation"), by=site.people["admin"].id)
+        status = phase_gates.phase_status(db, made.project, made.phases[0])
+        assert status.opens.key == "no_posts"
+    add(site, key, low=0.0, high=1.0, project=made.project.id)
     with site.store.read() as db:
-        assert not jobs.latest(db, limit=5)
+        assert phase_gates.phase_status(db, made.project, made.phases[0]).opens.key == "no_people"
 
 
 def test_reviewers_verdicts_are_exported_and_set_the_next_threshold_by_a_job(site, key, project, words_file):

@@ -57,6 +57,8 @@ class Feature:
     """Takes withdrawn posts out of the feature's tables that no key joins to posts. It gets the posts' public ids."""
     derived_posts: str | None = None
     """Returns the query for posts that were made from others. It gets the keys of those."""
+    fed_phases: str | None = None
+    """Returns the ids of phases that it goes on adding posts to. It gets the connection and the project's id."""
     retention: str | None = None
     """Kinds of record that retention rules can remove: a mapping of names to `RetentionKind`."""
     jobs_in_use: str | None = None

@@ -20,4 +20,5 @@ FEATURE = Feature(
     ),
     personal_data="davy.memes.store.meme_steps:personal_data",
     derived_posts="davy.memes.store.meme_steps:built_from",
+    fed_phases="davy.memes.meme_families:fed_phases",
 )

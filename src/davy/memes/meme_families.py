@@ -16,6 +16,7 @@ from davy.annotation.labelling.store import items
 from davy.annotation.project.project import Phase, Project
 from davy.annotation.project.project_scheme import scheme_of
 from davy.annotation.project.store import phases
+from davy.annotation.settling.store import phase_answers
 from davy.core import Question, Scheme, UserError
 from davy.core.meme import DISCARDS, FLIPPED, SIDES, meme_kind
 from davy.memes.store import meme_steps
@@ -72,8 +73,25 @@ class MemeFamily:
 
 def meme_phases(db: Connection, project: Project) -> MemePhases:
     """Return the phases that a project's memes go through, the first of each kind."""
+    return _meme_phases(db, project.id)
+
+
+def fed_phases(db: Connection, project_id: str) -> set[str]:
+    """Return the phases that get more memes: from an earlier phase that is not closed, or as ratings settle."""
+    known = _meme_phases(db, project_id)
+    pairs = ((known.filter, known.build), (known.build, known.rating), (known.confounders, known.rating))
+    fed = {phase.id for source, phase in pairs if source and phase and source.state != "closed"}
+    if known.confounders and known.rating:
+        states = phase_answers.count_states(db, known.rating.id)
+        unrated = known.build is not None and known.build.state != "closed"
+        if unrated or states.get("open") or states.get("full"):
+            fed.add(known.confounders.id)
+    return fed
+
+
+def _meme_phases(db: Connection, project_id: str) -> MemePhases:
     found: dict[str, Phase] = {}
-    for phase in phases.of_project(db, project.id):
+    for phase in phases.of_project(db, project_id):
         kind = phase.behaviour
         name = kind.task or ("rating" if kind.rates_memes else None)
         if name is not None:

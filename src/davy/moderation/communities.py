@@ -2,7 +2,8 @@
 
 A threshold is fitted for the community's question by a rule (`precision=0.9`, `recall=0.8` …). The whole curve is kept
 with the community, so that its page can show what another threshold would give. Posts for review join the first
-production phase of the community's project that is open or waits.
+production phase of the community's project that is open or waits. Without one they are kept in a closed or a new phase,
+until somebody opens it.
 """
 
 from __future__ import annotations
@@ -16,8 +17,10 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from davy.annotation.project.project import Phase
-from davy.annotation.project.project_creation import add_posts
+from davy.annotation.project.phase_kind import MAIN_KIND
+from davy.annotation.project.project import Phase, Project
+from davy.annotation.project.project_creation import add_phase, add_posts, next_name
+from davy.annotation.project.project_file import phase_plan
 from davy.annotation.project.project_scheme import scheme_of
 from davy.annotation.project.store import phases, posts, projects
 from davy.core.errors import UserError
@@ -33,8 +36,10 @@ from davy.measure.ranking import precision_recall_curve
 from davy.moderation.store import communities, decisions
 from davy.moderation.store.communities import Community
 from davy.moderation.webhooks import check_url
-from davy.store import Connection, Store
+from davy.store import Connection, Store, events
 
+REVIEW = "review"
+"""The name of a phase that is made for posts which have none to wait in."""
 CURVE = 60
 """Points of the curve that are kept."""
 COLUMNS = ("id", "at", "community", "reference", "decision", "model", "lang", "reasons", "reviewed")
@@ -57,7 +62,7 @@ def queue_posts(
     if not waiting:
         return {}
     project = projects.get(db, project_id)
-    phase = review_phase(db, project_id)
+    phase = _phase_for_posts(db, project)
     frame = pl.DataFrame(
         {
             "id": [post.id for post in waiting],
@@ -68,7 +73,7 @@ def queue_posts(
         },
         schema=dict.fromkeys(("id", "text", "lang", "source", "meta"), pl.String),
     )
-    add_posts(db, project, phase, frame, scheme_of(db, project), by=by)
+    add_posts(db, project, phase, frame, scheme_of(db, project), by=by, while_closed=True)
     return posts.keys_of(db, project_id, [post.id for post in waiting])
 
 
@@ -82,6 +87,55 @@ def review_phase(db: Connection, project_id: str) -> Phase:
         "Make one: davy project create moderation --name NAME",
         status=409,
     )
+
+
+def _phase_for_posts(db: Connection, project: Project) -> Phase:
+    """Return the phase that keeps posts for review: one that is open or waits, else a closed one, else a new one."""
+    every = phases.of_project(db, project.id)
+    phase = _keeper(every)
+    if phase is not None:
+        return phase
+    name = REVIEW if REVIEW not in {phase.name for phase in every} else next_name(REVIEW, [one.name for one in every])
+    plan = phase_plan(name, MAIN_KIND, answers="1")
+    return add_phase(db, project, plan, scheme_of(db, project), by=events.SYSTEM)
+
+
+def _keeper(every: Sequence[Phase]) -> Phase | None:
+    production = [phase for phase in every if phase.behaviour.spare_posts]
+    return next((phase for phase in production if phase.state != "closed"), production[-1] if production else None)
+
+
+def fed_phases(db: Connection, project_id: str) -> set[str]:
+    """Return the phase of a project that communities send posts to, if there are such communities."""
+    if not any(community.project == project_id for community in communities.list_communities(db)):
+        return set()
+    phase = _keeper(phases.of_project(db, project_id))
+    return {phase.id} if phase is not None else set()
+
+
+@dataclass(frozen=True, slots=True)
+class ReviewQueue:
+    """Posts of a community that wait for a reviewer, and why nobody can review them: a key of the words, or ""."""
+
+    waiting: int
+    phase: str | None
+    stopped: str
+
+
+def review_queue(db: Connection, community: Community) -> ReviewQueue | None:
+    """Return how many posts wait and whether somebody can review them; None for a community that has no project."""
+    if community.project is None:
+        return None
+    waiting = decisions.count_unreviewed(db, community.name, community.project)
+    project = projects.get(db, community.project)
+    shown = _keeper(phases.of_project(db, project.id))
+    if project.state == "closed":
+        stopped = "project_closed"
+    elif shown is None:
+        stopped = "no_phase"
+    else:
+        stopped = "" if shown.state == "open" else f"phase_{shown.state}"
+    return ReviewQueue(waiting, shown.name if shown else None, stopped)
 
 
 def create_community(db: Connection, name: str, fields: Mapping[str, Any], *, by: str) -> Community:

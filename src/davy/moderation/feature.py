@@ -24,5 +24,6 @@ FEATURE = Feature(
         JobKind("deliver webhook", "davy.moderation.jobs:deliver_webhook"),
         JobKind("fit threshold", "davy.moderation.jobs:fit_community_threshold"),
     ),
+    fed_phases="davy.moderation.communities:fed_phases",
     retention="davy.moderation.store.retention:RETENTION",
 )

@@ -240,8 +240,8 @@ def _write(db: Connection, made: list[tuple[Community, Decision, PostForReview |
             try:
                 source = f"community {name}"
                 keys = queue_posts(db, community.project, waiting, source=source, by=events.SYSTEM)
-            except UserError as error:  # the project was closed: decisions stand, and the log says what is missing
-                logger.warning("posts of community %s can't be reviewed: %s", name, error.message)
+            except UserError as error:  # decisions stand, and the log says what is missing
+                logger.warning("posts of community %s can't be kept for review: %s", name, error.message)
                 keys = {}
             for decision_id, key in keys.items():
                 decisions.set_post(db, decision_id, key)

@@ -6,8 +6,9 @@ allowed, and where not, why. A manager who knows better goes on anyway, with a r
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
+from pkgutil import resolve_name
 from typing import Any
 
 from davy.annotation.labelling import screening
@@ -19,6 +20,7 @@ from davy.annotation.project.store import members, phases
 from davy.annotation.settling import agreement
 from davy.annotation.settling.store import phase_answers
 from davy.core import UserError
+from davy.core.feature import features
 from davy.rounds.store import rounds
 from davy.store import Connection, events
 
@@ -78,6 +80,8 @@ class PhaseStatus:
     """Why it can't be opened; None where it can, or is open."""
     closes: GateReason | None
     """Why it can't be closed; None where it can, or is not open."""
+    fed: bool = False
+    """Whether something goes on adding posts to it: a community, a round, or an earlier phase."""
     next: str | None = None
     gate: agreement.AgreementGateResult | None = None
 
@@ -97,8 +101,15 @@ def phase_statuses(db: Connection, project: Project) -> list[PhaseStatus]:
     every = phases.of_project(db, project.id)
     given = phase_answers.tallies_of(db, [phase.id for phase in every])
     people = members.of_project(db, project.id)
+    fed = fed_phases(db, project.id)
     gates: dict[str, agreement.AgreementGateResult] = {}
-    return [_phase_status(db, project, phase, every, given, people, gates) for phase in every]
+    return [_phase_status(db, project, phase, every, given, people, gates, fed) for phase in every]
+
+
+def fed_phases(db: Connection, project_id: str) -> set[str]:
+    """Return the ids of phases that a feature goes on adding posts to."""
+    asked = [resolve_name(feature.fed_phases) for feature in features() if feature.fed_phases is not None]
+    return {phase for of_feature in asked for phase in of_feature(db, project_id)}
 
 
 def phase_status(db: Connection, project: Project, phase: Phase) -> PhaseStatus:
@@ -173,6 +184,7 @@ def _phase_status(
     given: Sequence[Tally],
     people: Sequence[Member],
     gates: dict[str, agreement.AgreementGateResult],
+    fed: Collection[str],
 ) -> PhaseStatus:
     tallies = [tally for tally in given if tally.phase == phase.id]
     active = [tally for tally in tallies if tally.given]
@@ -191,9 +203,10 @@ def _phase_status(
         None if phase.behaviour.shared or not active else answers / len(active),
         done,
         out_of,
-        _opens(db, project, phase, every, workers, gates, done) if phase.state != "open" else None,
+        _opens(db, project, phase, every, workers, gates, done, fed=phase.id in fed) if phase.state != "open" else None,
         closes,
-        _next(db, project, phase, every, closes, gates),
+        phase.id in fed,
+        _next(db, project, phase, every, closes, gates, used=answers > 0 and phase.id not in fed),
         _gate(db, project, phase, gates) if phase.behaviour.gate and answers else None,
     )
 
@@ -222,11 +235,13 @@ def _opens(
     workers: Sequence[Member],
     gates: dict[str, agreement.AgreementGateResult],
     done: int,
+    *,
+    fed: bool,
 ) -> GateReason | None:
     """Return why a phase can't be opened, or None. Training and screening may go on beside what comes after them."""
     if project.state != "open":
         return GateReason("project_closed")
-    if not phase.size and not phase.behaviour.grows:
+    if not phase.size and not phase.behaviour.grows and not fed:
         return GateReason("no_posts")
     before = [other for other in every if other.position < phase.position and other.size]
     for earlier in before:
@@ -361,10 +376,15 @@ def _next(
     every: Sequence[Phase],
     closes: GateReason | None,
     gates: dict[str, agreement.AgreementGateResult],
+    *,
+    used: bool,
 ) -> str | None:
-    """Return what to do next about a phase: close it, or after a calibration that failed, review it and go on."""
+    """Return what to do next about a phase: close it if it was `used` and gets no more posts.
+
+    After a calibration that failed: review it and go on.
+    """
     if phase.state == "open":
-        return "close" if closes is None else None
+        return "close" if closes is None and used else None
     if phase.state == "closed" and phase.behaviour.gate:
         later = [other for other in every if other.behaviour.gate and other.position > phase.position]
         done = [other for other in later if other.state != "waiting"]

@@ -127,10 +127,18 @@ def add_phase(
 
 
 def add_posts(
-    db: Connection, project: Project, phase: Phase, frame: pl.DataFrame, scheme: Scheme, *, by: str, seed: int = 0
+    db: Connection,
+    project: Project,
+    phase: Phase,
+    frame: pl.DataFrame,
+    scheme: Scheme,
+    *,
+    by: str,
+    seed: int = 0,
+    while_closed: bool = False,
 ) -> int:
-    """Add the posts of a frame to a phase, and return how many; a closed phase takes none."""
-    if phase.state == "closed":
+    """Add the posts of a frame to a phase, and return how many; a closed phase takes none but `while_closed`."""
+    if phase.state == "closed" and not while_closed:
         raise UserError(f"Phase {phase.name!r} is closed. Add posts to one that is open or waits.", status=409)
     if phase.behaviour.from_round:
         raise UserError(

@@ -25,6 +25,7 @@ from davy.moderation.communities import (
     create_community,
     decision_row,
     queue_posts,
+    review_queue,
 )
 from davy.moderation.drift import CurvePicture, curve_picture, flag_series, language_series
 from davy.moderation.jobs import FIT_THRESHOLD
@@ -58,6 +59,7 @@ def _all(request: Request, *, wrong: str = "", status: int = 200) -> Response:
     words = render.translator_of(request)
     with context.store.read() as db:
         known = communities.list_communities(db)
+        queues = {one.name: review_queue(db, one) for one in known}
         totals = {one.name: decisions.totals(db, one.name) for one in known}
         counts = decisions.list_counts(db, "")
         choices = _choices(db, context)
@@ -66,6 +68,7 @@ def _all(request: Request, *, wrong: str = "", status: int = 200) -> Response:
         "communities.html",
         status=status,
         communities=known,
+        queues=queues,
         totals=totals,
         wrong=wrong,
         flags=line_chart(flag_series(counts, {}), "share", words, fit_top=True),
@@ -97,6 +100,7 @@ def _one(request: Request, community: str, *, wrong: str = "", secret: str = "",
     words = render.translator_of(request)
     with context.store.read() as db:
         shown = communities.get(db, community)
+        queue = review_queue(db, shown)
         totals = decisions.totals(db, community)
         counts = decisions.list_counts(db, community)
         corrections = len(suggestions.list_open(db, community=community, limit=MOST_TAKEN))
@@ -107,6 +111,7 @@ def _one(request: Request, community: str, *, wrong: str = "", secret: str = "",
         "community.html",
         status=status,
         community=shown,
+        queue=queue,
         totals=totals,
         corrections=corrections,
         curve=curve,

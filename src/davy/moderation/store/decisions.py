@@ -143,6 +143,13 @@ def _new_verdicts(told: str, project: str, before: datetime) -> Select[Any]:
     return select(verdicts.c.id).where(verdicts.c.id > told, verdicts.c.project == project, verdicts.c.at < before)
 
 
+def count_unreviewed(db: Connection, community: str, project: str) -> int:
+    """Return how many posts of a community wait in its project without a verdict."""
+    settled = select(verdicts.c.id).where(verdicts.c.post == decisions.c.post, verdicts.c.project == project).exists()
+    query = select(func.count()).where(decisions.c.community == community, decisions.c.post.is_not(None), ~settled)
+    return int(db.execute(query).scalar_one())
+
+
 def totals(db: Connection, community: str) -> dict[str, int]:
     """Return how often each decision was made."""
     query = select(decisions.c.decision, func.count()).where(decisions.c.community == community)
