@@ -38,11 +38,9 @@ LAYER_NAMES = ("nouns", "store", "work", "jobs", "doors", "feature")
 NOUN_MODULES = {
     "davy.annotation.project.phase_kind",
     "davy.annotation.project.project",
-    "davy.challenges.challenge",
-    "davy.rounds.round",
     "davy.testing.suite",
 }
-"""Dataclasses and their rules, without I/O, that tables are made from. Those that every feature shares are in core."""
+"""Nouns that are not called as their folder is, less its s: dataclasses and their rules, without I/O."""
 
 EXCEPTIONS: dict[tuple[str, str], str] = {
     ("davy.core.feature", "davy.features"): "the one list of features that everything else asks",
@@ -125,7 +123,8 @@ def layer(module: str) -> int:
         return JOBS
     if any(part == "store" or part.startswith("store_") for part in (*folders[1:], name)):
         return STORE
-    return NOUNS if module in NOUN_MODULES else WORK
+    is_named_after_folder = bool(folders) and name == folders[-1].removesuffix("s") != folders[-1]
+    return NOUNS if is_named_after_folder or module in NOUN_MODULES else WORK
 
 
 def wrong_imports() -> list[tuple[str, int, str, str]]:

@@ -1,0 +1,1 @@
+"""Lanterns: say here what they are and who uses them."""
