@@ -140,3 +140,34 @@ def test_every_extra_that_docs_and_sentences_name_is_one_that_there_is():
     }
     assert len(named) > 10
     assert {(name, where) for name, where in named if name not in extras} == set()
+
+
+OLD_FOLDERS = {"actions", "annotate", "cli", "library", "models", "serve", "suites", "recipes", "plans", "lexicons"}
+"""Folders of the package that were, so that a page that still names one is found."""
+CODE_FOLDERS = {it.name for it in (ROOT / "src/davy").iterdir() if it.is_dir()} - {"runs"} | OLD_FOLDERS
+TOP_FOLDERS = {"src", "tests", "scripts", "benchmarks", "packages", "deploy"}
+
+
+def named_paths(text):
+    """What a page names of the source, in backticks: paths without placeholders."""
+    for path in re.findall(r"`((?:\w[\w.-]*/)+[\w.-]*)`", text):
+        first, _, rest = path.partition("/")
+        if rest and first in CODE_FOLDERS | TOP_FOLDERS and not re.search(r"[A-Z]{4}", rest):
+            yield path
+
+
+@pytest.mark.parametrize(
+    "page",
+    [it for it in PAGES if "runs" not in it.parts and it.name not in ("decisions.md", "errata.md", "CHANGELOG.md")],
+    ids=lambda it: it.relative_to(ROOT).as_posix(),
+)
+def test_a_page_names_no_file_or_folder_that_is_not_there(page):
+    wrong = [
+        path
+        for path in named_paths(page.read_text(encoding="utf-8"))
+        if not any(
+            (base / path).exists() or (base / f"{path}.py").exists()
+            for base in (ROOT, ROOT / "src/davy", ROOT / "tests")
+        )
+    ]
+    assert not wrong
