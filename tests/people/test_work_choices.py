@@ -95,7 +95,7 @@ def test_a_rest_that_is_due_says_its_end_where_the_project_is_and_for_the_reader
 def test_the_start_page_leads_to_the_next_post_with_one_click(site):
     make_lamps(site, ["one"])
     html = site.as_("annotator").get("/").text
-    assert 'href="/projects/lamps/label">Label the next post' in html
+    assert 'href="/projects/lamps/label">Label posts' in html
     assert "Lamps &amp; lights" in html
     with site.store.write() as db:
         phases.close_phase(db, phases.by_name(db, "lamps", "one").id, by="shell")

@@ -239,7 +239,7 @@ def no_work_values(words: Translator, none: NoWork) -> dict[str, Any]:
         text = words("label.none.not_yours_text", phase=open_ones[0].name)
         return {"title": words("label.none.not_yours"), "lines": [text], **again}
     if any(phase.behaviour.task and eligibility.may_work(none.member, phase, none.phases) for phase in open_ones):
-        on = {"href": f"{address}/memes", "do": words("project.memes"), "progress": None}
+        on = {"href": f"{address}/memes", "do": words("step.do.memes"), "progress": None}
         return {"title": words("label.none.memes"), "lines": [words("label.none.memes_text")], **on}
     if open_ones:
         text = words("label.none.all_done_text", phase=open_ones[0].name)

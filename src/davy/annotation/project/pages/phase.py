@@ -16,7 +16,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from davy.annotation.labelling import screening
-from davy.annotation.project import monitoring, phase_gates, project_creation
+from davy.annotation.project import monitoring, next_steps, phase_gates, project_creation
 from davy.annotation.project.pages.project_access import Here, Manages, ProjectAccess, project_page
 from davy.annotation.project.pages.watch import distribution
 from davy.annotation.project.project import Phase
@@ -74,7 +74,9 @@ def _page(
     snapshot = monitoring.fresh_snapshot(context.store, phase) if watches else None
     with context.store.read() as db:
         every = phases.of_project(db, place.project.id)
-        standing = phase_gates.phase_status(db, place.project, phase)
+        statuses = phase_gates.phase_statuses(db, place.project)
+        standing = next(status for status in statuses if status.phase.id == phase.id)
+        coming = next_steps.next_steps(db, place.project, place.member, place.may, statuses)
         scheme = agreement.scheme_of(db, place.project)
         everyones = watches or phase.behaviour.shared
         tallies = phase_answers.tallies_of(db, [phase.id], annotator=None if everyones else place.account.id)
@@ -95,6 +97,7 @@ def _page(
         snapshot=snapshot,
         distribution=distribution(measured, scheme, words.lang),
         steps=_steps(every, phase, standing),
+        following=coming.main if coming.main and coming.main.phase is None else None,
         next_phase=_following(every, phase, "open"),
         watches=watches,
         wrong=wrong,
@@ -143,7 +146,7 @@ def _progress(phase: Phase, tallies: list[Any], roster: list[Any], words: Transl
 def _steps(every: list[Phase], phase: Phase, standing: phase_gates.PhaseStatus) -> list[str]:
     """Return what a manager can do about the phase now, the likeliest first: close, review, next set, open."""
     if phase.state == "open":
-        return ["close"] if standing.may_close else []
+        return ["close"] if standing.next == "close" else []
     if phase.state == "waiting":
         return ["open this"] if standing.may_open else []
     if phase.behaviour.gate and standing.gate is not None and not standing.gate.passed:

@@ -14,14 +14,12 @@ from fastapi import APIRouter, Query
 from starlette.requests import Request
 from starlette.responses import Response
 
-from davy.annotation.project import phase_gates, project_creation
+from davy.annotation.project import next_steps, phase_gates, project_creation
 from davy.annotation.project.pages.project_access import Here, Manages, ProjectAccess, project_page
-from davy.annotation.project.pages.projects import work_waiting
 from davy.annotation.project.pages.upload_form import UploadForm, read_posts
 from davy.annotation.project.phase_kind import MAIN_KIND, PHASE_KINDS
 from davy.annotation.project.project_file import PhasePlan, phase_plan
 from davy.annotation.project.project_scheme import scheme_of
-from davy.annotation.project.settings import CONSENT_UNREAD
 from davy.annotation.project.store import members, phases, projects
 from davy.people.pages.visitor import Form, field
 from davy.people.store import users
@@ -49,7 +47,7 @@ def _page(request: Request, place: ProjectAccess, *, wrong: str = "", status: in
         place = ProjectAccess(projects.get(db, place.project.id), place.member, place.account)
         rows = phase_gates.phase_statuses(db, place.project)
         people = members.of_project(db, place.project.id)
-        mine = work_waiting(db, place, [row.phase for row in rows])
+        coming = next_steps.next_steps(db, place.project, place.member, place.may, rows)
     totals = (sum(row.phase.size for row in rows), sum(row.answers for row in rows))
     return project_page(
         request,
@@ -61,9 +59,7 @@ def _page(request: Request, place: ProjectAccess, *, wrong: str = "", status: in
         quoted={row.phase.id: quote(row.phase.name, safe="") for row in rows},
         totals=totals,
         people=len(people),
-        mine=mine,
-        step=_step(place, rows),
-        to_read=bool(place.may("manage") and place.project.settings.get(CONSENT_UNREAD)),
+        next=coming,
         kinds=[name for name, kind in PHASE_KINDS.items() if not kind.from_round],
         main_kind=MAIN_KIND,
     )
@@ -128,16 +124,3 @@ def _change(db: Connection, place: ProjectAccess, act: str, name: str, anyway: s
         phase_gates.close_phase(db, place.project, phase, by=by, anyway=anyway)
         return "phase_closed"
     raise LocalizedError("choice")
-
-
-def _step(place: ProjectAccess, rows: list[phase_gates.PhaseStatus]) -> tuple[str, Any] | None:
-    """Return what a manager should do next: (open or close, the phase it is about)."""
-    if not place.may("manage") or place.project.state != "open":
-        return None
-    for row in rows:
-        if row.next:
-            return row.next, row.phase
-    if any(row.phase.state == "open" and row.phase.behaviour.next_opens != "beside" for row in rows):
-        return None
-    waiting = [row for row in rows if row.phase.state == "waiting" and row.may_open]
-    return ("open", waiting[0].phase) if waiting else None

@@ -6,7 +6,6 @@ The language switch of every page is here, too.
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
 from contextlib import ExitStack
 from dataclasses import replace
 from functools import partial
@@ -18,17 +17,16 @@ from starlette.datastructures import FormData
 from starlette.requests import Request
 from starlette.responses import Response
 
-from davy.annotation.labelling import eligibility
-from davy.annotation.labelling.store import tallies
 from davy.annotation.project import images, project_creation, project_file
+from davy.annotation.project.next_steps import NextSteps, next_steps
 from davy.annotation.project.pages.add_posts import UploadedPosts, form_values, read_sent
 from davy.annotation.project.pages.project_access import ProjectAccess
 from davy.annotation.project.pages.upload_form import UploadForm, credit_in, sends_pictures
 from davy.annotation.project.phase_kind import MAIN_KIND
-from davy.annotation.project.project import PROJECT_ROLES, Phase
+from davy.annotation.project.project import PROJECT_ROLES
 from davy.annotation.project.settings import Contact, ProjectSettings, RosterPerson
-from davy.annotation.project.store import members, messages, phases, picture_locks, post_pages, posts, projects
-from davy.annotation.settling.store import phase_answers, verdicts
+from davy.annotation.project.store import members, phases, picture_locks, post_pages, posts, projects
+from davy.annotation.settling.store import verdicts
 from davy.core import Scheme
 from davy.core.errors import UserError
 from davy.people.pages.visitor import Anyone, Form, allowed, field
@@ -279,14 +277,14 @@ def home(request: Request, who: Anyone) -> Response:
     return render.page(request, "home.html", model=model, locked=locked, mine=mine)
 
 
-def _open_projects(db: Connection, account: User) -> list[tuple[ProjectAccess, dict[str, Any]]]:
-    """Return the open projects that a person is in, each with what waits for them there; work first."""
+def _open_projects(db: Connection, account: User) -> list[tuple[ProjectAccess, NextSteps]]:
+    """Return the open projects that a person is in, each with what comes next there; those with work first."""
     listed = []
     for project, member in projects.of_user(db, account.id)[:MOST_PROJECTS]:
         if project.state == "open":
             place = ProjectAccess(project, member, account)
-            listed.append((place, work_waiting(db, place, phases.of_project(db, project.id))))
-    return sorted(listed, key=lambda one: not any(one[1][kind] for kind in ("label", "memes", "talk", "cases")))
+            listed.append((place, next_steps(db, project, member, place.may)))
+    return sorted(listed, key=lambda one: one[1].main is None)
 
 
 @router.post("/language")
@@ -301,23 +299,3 @@ def language(request: Request, who: Anyone, form: Form) -> Response:
     response = render.redirect(request, render.own_path(field(form, "next", most=2000)))
     cookies.write(request, response, "lang", lang)
     return response
-
-
-def work_waiting(db: Connection, place: ProjectAccess, every: Sequence[Phase]) -> dict[str, Any]:
-    """Return what waits, by kind: phases with what the person did in each, and counts."""
-    waiting: dict[str, Any] = {"label": [], "memes": [], "cases": 0, "unread": 0, "talk": []}
-    member = place.member
-    if member is None or place.left:
-        return waiting
-    for phase in every:
-        works = place.may("label posts") if phase.behaviour.task else "annotator" in member.roles
-        if works and place.project.state == "open" and eligibility.may_work(member, phase, every):
-            did = tallies.get(db, phase.id, member.user)
-            waiting["memes" if phase.behaviour.task else "label"].append((phase, did.given + did.refused))
-        talks = phase.behaviour.shared and phase.state == place.project.state == "open"
-        if talks and phase_answers.count_states(db, phase.id).get("open"):
-            waiting["talk"].append(phase)
-    if place.may("settle cases"):
-        waiting["cases"] = phase_answers.count_open_cases(db, place.project.id)
-    waiting["unread"] = messages.unread(db, place.project.id, member.user, member.read_until)
-    return waiting

@@ -1,0 +1,153 @@
+"""What comes next in a project, for each of its people: from posts to a detector in use."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+
+from davy.annotation.exchange import jobs as exchange_jobs
+from davy.annotation.project import next_steps, phase_gates, project_creation, project_file
+from davy.annotation.project.next_steps import NextSteps
+from davy.annotation.project.pages.project_access import PROJECT_MAY
+from davy.annotation.project.project import Member
+from davy.annotation.project.store import members, phases, projects
+from davy.jobs import store as jobs
+from davy.people.store import users
+from davy.runs.jobs import tasks, training
+from meme_project import make_memes
+from round_project import make_round
+from web_site import post
+from work_project import NO, YES, Bench, make_bench
+
+
+def may(member: Member) -> Callable[[str], bool]:
+    return lambda act: bool(set(member.roles) & set(PROJECT_MAY[act]))
+
+
+def coming(bench, name: str) -> NextSteps:
+    with bench.store.read() as db:
+        member = bench.people[name]
+        return next_steps.next_steps(db, projects.get(db, bench.project.id), member, may(member))
+
+
+def acts(bench, name: str) -> list[str]:
+    return [step.act for step in coming(bench, name).mine]
+
+
+def states(bench, name: str) -> dict[str, str]:
+    return {step.name: step.state for step in coming(bench, name).checklist}
+
+
+def add_person(bench, name: str, *roles: str) -> None:
+    with bench.store.write() as db:
+        user = users.by_login(db, name) or users.add(db, login=name, name=name, role="expert", by="shell")
+        bench.people[name] = members.add(db, bench.project.id, user.id, roles, by="shell")
+
+
+def work(bench, kind: str, result: object = None, *, end: bool = True) -> None:
+    """Note a job of the project, done unless it goes on."""
+    with bench.store.write() as db:
+        jobs.enqueue(db, kind, {}, owner="shell", project=bench.project.id)
+        if end:
+            jobs.finish(db, jobs.lease(db, [kind], worker="w", seconds=60), result)
+
+
+@pytest.fixture
+def bench(store) -> Bench:
+    made = make_bench(store, n=3, people=["ada", "bo"], answers=2)
+    add_person(made, "max", "manager")
+    return made
+
+
+def test_the_names_of_jobs_are_those_that_workers_know():
+    assert next_steps.EXPORT == exchange_jobs.EXPORT
+    assert (next_steps.TRAIN, next_steps.CHECK) == (training.TRAIN, tasks.CHECK)
+
+
+def test_while_others_label_nothing_waits_for_the_manager_who_sees_for_whom_it_waits(bench):
+    assert acts(bench, "ada") == ["label"]
+    seen = coming(bench, "max")
+    assert seen.mine == ()
+    assert [(step.act, step.permission) for step in seen.others] == [("follow", "label posts")]
+
+
+def test_who_has_answered_everything_has_nothing_to_do(bench):
+    while bench.answer("ada"):
+        pass
+    assert acts(bench, "ada") == []
+    assert acts(bench, "bo") == ["label"]
+
+
+def test_an_expert_is_asked_for_where_cases_wait_for_nobody(bench):
+    while bench.answer("ada", YES):
+        pass
+    while bench.answer("bo", NO):
+        pass
+    assert acts(bench, "max") == ["name_expert"]
+    add_person(bench, "eve", "expert")
+    assert acts(bench, "max") == []
+    assert acts(bench, "eve") == ["settle"]
+
+
+def test_after_the_last_phase_come_agreement_export_training_a_check_and_use(bench):
+    for name in ("ada", "bo"):
+        while bench.answer(name):
+            pass
+    assert acts(bench, "max") == ["close"]
+    with bench.store.write() as db:
+        phase_gates.close_phase(db, bench.project, phases.get(db, bench.phase.id), by="shell")
+    assert acts(bench, "max") == ["agreement", "export", "train"]
+    work(bench, next_steps.EXPORT)
+    assert acts(bench, "max") == ["agreement", "train"]
+    work(bench, next_steps.TRAIN, end=False)
+    assert states(bench, "max")["train"] == "busy"
+    with bench.store.write() as db:
+        jobs.finish(db, jobs.lease(db, [next_steps.TRAIN], worker="w", seconds=60), {"model": "/models/one"})
+    assert acts(bench, "max") == ["agreement", "check", "use"]
+    work(bench, next_steps.CHECK)
+    assert acts(bench, "max") == ["agreement", "use"]
+    assert acts(bench, "ada") == []
+
+
+def test_a_closed_project_has_no_next_step(bench):
+    with bench.store.write() as db:
+        projects.close(db, bench.project.id, by="shell")
+    assert coming(bench, "max").checklist == ()
+    assert acts(bench, "ada") == []
+
+
+def test_in_a_round_people_are_told_to_enter_texts_and_to_write_contrasts(store):
+    bench = make_round(store)
+    name = next(iter(bench.people))
+    assert coming(bench, name).main.act == "enter"
+    assert coming(bench, name).main.path == "/rounds/1/enter"
+
+
+def test_a_project_of_rounds_begins_with_opening_one_and_not_with_a_file(store):
+    with store.write() as db:
+        user = users.add(db, login="max", name="Max", role="admin", by="shell")
+        plan = project_file.read_plan("rounds")
+        made = project_creation.create_project(db, plan, by=user.id, preset=True, consent_unread=True)
+        member = members.get(db, made.project.id, user.id)
+        found = next_steps.next_steps(db, made.project, member, may(member))
+    assert [step.act for step in found.mine] == ["open_round", "invite", "consent"]
+
+
+def test_phases_of_memes_that_wait_for_others_are_not_to_be_closed(store, tmp_path, monkeypatch):
+    monkeypatch.setenv("DAVY_IMAGES", str(tmp_path / "kept"))
+    bench = make_memes(store)
+    add_person(bench, "max", "manager")
+    assert "close" not in acts(bench, "max")
+    assert acts(bench, "ada") == ["memes"]
+
+
+def test_home_overview_and_phase_page_name_the_same_next_step(site):
+    admin = site.as_("admin")
+    fields = {"start": "scheme:hate", "name": "pilot", "title": "Pilot", "posts": "later"}
+    assert post(admin, "/projects/new/upload", fields, page="/projects/new?start=scheme:hate").status_code == 303
+    for path in ("/", "/projects/pilot", "/projects/pilot/phases/main"):
+        html = admin.get(path).text
+        assert "Add posts to phase main" in html, path
+        assert "Nothing waits" not in html, path
+    assert "Remove" not in admin.get("/projects/pilot").text
