@@ -39,6 +39,8 @@ class Abilities:
     """Returns, for so many cores, the same scorer with no post moving another's score; None where none ever does."""
     language_of: Callable[[str], str] | None = None
     """Returns the language whose scorer reads a text; None where posts are not routed by language."""
+    questions_in: Callable[[str], tuple[Question, ...]] | None = None
+    """Returns the questions that are put to posts in a language; None where they are the same in all."""
     explains: bool = True
     """Whether scores depend on the words of a text, so that leaving words out explains them."""
     images: bool = False

@@ -90,6 +90,7 @@ class LanguageRouter:
             cascaded=any(one.cascaded for one in each),
             cascade=self._cascade if any(one.cascade for one in each) else None,
             language_of=self.language_of,
+            questions_in=lambda lang: self.scorers[lang].questions if lang in self.scorers else (),
             images=any(one.images for one in each),
             data_hash=self._data_hash(),
             learnt=learnt_by_any(self.scorers.values()),

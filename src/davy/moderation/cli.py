@@ -17,6 +17,7 @@ from davy.shell import console
 from davy.shell.options import Database, GoldColumns, Json
 from davy.shell.verb_command import Run, verb_command
 from davy.store import events, open_store
+from davy.text.language_code import check_language
 
 if TYPE_CHECKING:
     from davy.moderation.store.communities import Community
@@ -48,6 +49,10 @@ Webhook = Annotated[
     str | None,
     typer.Option("--webhook", metavar="URL", help="Who is told of decisions and of what reviewers settle; none: -."),
 ]
+Language = Annotated[
+    str | None,
+    typer.Option("--lang", metavar="LANG", help="The language of comments that name none, where it can't be told."),
+]
 
 migrate_app = typer.Typer(no_args_is_help=True, help="Come over from Perspective.")
 
@@ -62,6 +67,7 @@ def create(
     key: Keys = None,
     project: Project = None,
     webhook: Webhook = None,
+    lang: Language = None,
     database: Database = None,
 ) -> None:
     """Add a community. Where it has a webhook, the secret of its signatures is printed now and never again.
@@ -75,7 +81,7 @@ def create(
     from davy.moderation.communities import create_community
 
     with open_store(database) as store, store.write() as db:
-        changes = _changes(db, question, thresholds, threshold, uncertain, key, project, webhook)
+        changes = _changes(db, question, thresholds, threshold, uncertain, key, project, webhook, lang)
         made = create_community(db, name, changes, by=events.SHELL)
         known = _prefixes(db)
     _tell(made, made.secret, known)
@@ -91,6 +97,7 @@ def set_(
     key: Keys = None,
     project: Project = None,
     webhook: Webhook = None,
+    lang: Language = None,
     remove_key: Annotated[
         list[str] | None,
         typer.Option("--remove-key", metavar="PREFIX", help="A key that may use it no more; repeat. All: -."),
@@ -115,7 +122,7 @@ def set_(
     from davy.moderation.store import communities
 
     with open_store(database) as store, store.write() as db:
-        changes = _changes(db, question, thresholds, threshold, uncertain, key, project, webhook)
+        changes = _changes(db, question, thresholds, threshold, uncertain, key, project, webhook, lang)
         if key or remove_key:
             before = communities.get(db, name).keys
             changes["keys"] = _keys_after(db, before, remove_key or [], changes.get("keys", ()))
@@ -236,6 +243,7 @@ def _changes(
     key: list[str] | None,
     project: str | None,
     webhook: str | None,
+    lang: str | None,
 ) -> dict[str, Any]:
     """Return the fields that the options name."""
     from davy.moderation.communities import read_thresholds
@@ -260,6 +268,8 @@ def _changes(
         changes["project"] = project
     if webhook is not None:
         changes["webhook"] = None if webhook == "-" else webhook
+    if lang is not None:
+        changes["lang"] = check_language(lang)
     return changes
 
 

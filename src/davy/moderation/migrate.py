@@ -215,12 +215,15 @@ def compare_log(
     compared, left_out = [], {}
     for name, column in old.items():
         source = known.attributes.get(name)
-        ours = attribute_scores(scores, source) if source else None
         if source is None or not source:
             left_out[name] = "no question stands behind it"
             continue
+        if source.formula is not None:
+            left_out[name] = "a formula stands behind it, and a threshold is one question's"
+            continue
+        ours = attribute_scores(scores, source)
         if ours is None:
-            left_out[name] = "a word list stands behind it" if source.lexicon else f"{scorer.name} does not answer it"
+            left_out[name] = f"{scorer.name} does not answer it"
             continue
         both = np.isfinite(column.values) & ours[1]
         without = column.dropped(ours[1])

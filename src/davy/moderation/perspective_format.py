@@ -57,6 +57,7 @@ _SCHEMAS: dict[str, dict[str, Any]] = {
         "languages": _STRINGS,
         "detectedLanguages": _STRINGS,
         "clientToken": _STRING,
+        "davy": {"type": "object", "additionalProperties": {"type": "any"}},
     },
     "SuggestCommentScoreRequest": {**_COMMON, "attributeScores": _map("AttributeScores")},
     "SuggestCommentScoreResponse": {

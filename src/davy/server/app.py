@@ -114,6 +114,7 @@ def _context(settings: ServerSettings) -> Context:
         quotas=Quotas(store, shared),
         decider=Decider(store),
         attributes=attributes,
+        attribute_detectors={name: make(load(name)) for name in attributes.models},
         categories=categories,
         pictures=pictures,
         shadow=Shadow(store, make(shadow), keep_texts=settings.shadow_texts) if shadow is not None else None,
@@ -126,6 +127,8 @@ async def _lifespan(app: FastAPI) -> AsyncIterator[None]:
     context: Context = app.state.context
     await to_thread.run_sync(warm_up)
     await context.detectors.start()
+    for detector in context.attribute_detectors.values():
+        await detector.start()
     if context.shadow is not None:
         await context.shadow.detector.start()
     flusher = asyncio.create_task(_flush(context), name="counters")
@@ -134,6 +137,8 @@ async def _lifespan(app: FastAPI) -> AsyncIterator[None]:
     finally:
         flusher.cancel()
         await context.detectors.stop()
+        for detector in context.attribute_detectors.values():
+            await detector.stop()
         if context.shadow is not None:
             await context.shadow.stop()
         context.metrics.flush()

@@ -69,6 +69,8 @@ class ServeOptions:
     screen: bool = False
     attributes: str = "perspective"
     categories: str = "moderation"
+    drop_unsupported: bool = False
+    default_language: str | None = None
     largest_batch: int = 64
     most_wait: float = 1.0
     request_seconds: float = 30.0
@@ -246,6 +248,8 @@ def settings_of(asked: ServeOptions, port: int, demo_folder: Path | None = None)
         screen=asked.screen,
         attributes=asked.attributes,
         categories=asked.categories,
+        drop_unsupported=asked.drop_unsupported,
+        default_language=asked.default_language,
         largest_batch=asked.largest_batch,
         threads=max(1, compute_threads() // asked.workers),
         most_wait=asked.most_wait,

@@ -72,10 +72,27 @@ class Matcher:
         # Doubled letters of which a text must have one, for patterns that squeezing made common words.
         self._doubles = [_doubles(forms) for forms in self._forms]
         self._protects = [all(form.masked or form.entry.kind == "harmless" for form in forms) for forms in self._forms]
+        self._harmless = [all(form.entry.kind == "harmless" for form in forms) for forms in self._forms]
         self._automaton: Any = AhoCorasick(list(by_pattern)) if by_pattern else None
 
     def find(self, text: str) -> list[Span]:
         """Return the words found, in order and without overlaps; harmless and already masked ones are left out."""
+        return _chosen(self._hits(text, self._protects), text)
+
+    def kinds(self, text: str) -> frozenset[str]:
+        """Return the kinds of the words in a text: also of those inside a longer one, and of those masked already."""
+        hits = [span for span, _ in self._hits(text, self._harmless)]
+        shields = [(span.start, span.end) for span in hits if span.entry.kind == "harmless"]
+        return frozenset(
+            span.entry.kind
+            for span in hits
+            if span.entry.kind != "harmless"
+            and not any(start <= span.start and span.end <= end for start, end in shields)
+            and not (span.entry.only and _speaks(text) not in ("", span.entry.only))
+        )
+
+    def _hits(self, text: str, protects: Sequence[bool]) -> list[tuple[Span, bool]]:
+        """Return every span that holds, with whether it only protects; none where all patterns found are `protects`."""
         if self._automaton is None or not text:
             return []
         waiting: list[tuple[TextVariant, str, list[tuple[int, int, int]]]] = []
@@ -90,13 +107,13 @@ class Matcher:
             ]
             if found:
                 waiting.append((reading, squeezed, found))
-                hurtful = hurtful or not all(self._protects[index] for index, _, _ in found)
+                hurtful = hurtful or not all(protects[index] for index, _, _ in found)
         if not hurtful:
             return []
         hits: list[tuple[Span, bool]] = []
         for reading, squeezed, found in waiting:
             hits.extend(_verified(text, reading, squeezed, [(self._forms[i], start, end) for i, start, end in found]))
-        return _chosen(hits, text)
+        return hits
 
 
 @lru_cache(maxsize=16)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from anyio import CapacityLimiter
@@ -13,6 +14,7 @@ from davy.moderation.moderation_decisions import Decider
 from davy.moderation.shadow import Shadow
 from davy.people.key_cache import KeyCache
 from davy.people.quotas import Quotas
+from davy.scoring.queue.detector import Detector
 from davy.scoring.queue.detectors import Detectors
 from davy.scoring.queue.pictures import HeldPictures
 from davy.store import Store
@@ -43,6 +45,8 @@ class Context:
     """What Perspective's attributes mean here."""
     categories: AttributeMap
     """What the categories of OpenAI's moderation mean here."""
+    attribute_detectors: Mapping[str, Detector] = field(default_factory=dict)
+    """The detectors that the file of attributes names, by their name there."""
     pictures: HeldPictures = field(default_factory=HeldPictures)
     shadow: Shadow | None = None
     answering: CapacityLimiter = field(default_factory=lambda: CapacityLimiter(ANSWERING_AT_ONCE))

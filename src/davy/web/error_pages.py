@@ -59,18 +59,20 @@ class AnalyzeError(UserError):
 
     def __init__(self, message: str, error_type: str = "INVALID_REQUEST", **more: Any) -> None:
         super().__init__(message, status=400)
-        self.details = {
-            "@type": "type.googleapis.com/google.commentanalyzer.v1alpha1.Error",
-            "errorType": error_type,
-            **more,
-        }
+        self.details: list[dict[str, Any]] = [
+            {
+                "@type": "type.googleapis.com/google.commentanalyzer.v1alpha1.Error",
+                "errorType": error_type,
+                **more,
+            }
+        ]
 
 
 def google_error(status: int, message: str, error: Exception) -> tuple[int, dict[str, Any]]:
     """Return the status and body of an error in Google's form."""
     details: list[dict[str, Any]] = []
     if isinstance(error, AnalyzeError):
-        details = [error.details]
+        details = error.details
     elif status == 401 and getattr(error, "key", "") == "sign_in_needed":
         status, message = 403, _NO_KEY
     elif status == 401:

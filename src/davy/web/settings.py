@@ -59,6 +59,10 @@ class ServerSettings:
     """The file that says what Perspective's attributes mean; the shipped one by its name."""
     categories: str = "moderation"
     """The file that says what OpenAI's categories mean; the shipped one by its name."""
+    drop_unsupported: bool = False
+    """Whether attributes that can't be answered are left out, as with `dropUnsupportedAttributes`."""
+    default_language: str | None = None
+    """The language of a comment that names none and whose language can't be told."""
     session_hours: int = 14 * 24
     log_details: bool = False
     """Whether the log of a bug has the error's message, which may quote what somebody posted."""

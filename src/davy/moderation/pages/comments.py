@@ -7,8 +7,10 @@ A suggested score is kept, with its text, for somebody to review.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+import json
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from typing import Annotated, Any
 
 from anyio import to_thread
@@ -17,7 +19,18 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from davy.core.scheme import Question
-from davy.moderation.attribute_map import AttributeSource, attribute_scores
+from davy.moderation.attribute_map import AttributeSource
+from davy.moderation.perspective_answer import (
+    CommentLanguages,
+    ModelScores,
+    Plan,
+    behind,
+    find_languages,
+    plan_attributes,
+    scores_of,
+    unknown_error,
+    unsupported_error,
+)
 from davy.moderation.perspective_format import (
     AnalyzeCommentRequest,
     AttributeParameters,
@@ -27,38 +40,41 @@ from davy.moderation.perspective_format import (
     discovery_document,
 )
 from davy.moderation.store import suggestions
+from davy.moderation.store.communities import Community
 from davy.moderation.store.suggestions import Suggestion
 from davy.people.pages.visitor import check_rate, key_only
 from davy.people.store.users import User
 from davy.scoring.queue.detector import Detector, PostToScore
-from davy.scoring.queue.request_scoring import ScoredPosts, charge, score_posts
-from davy.text.language import detect
-from davy.text.lexicons.read import SHIPPED, Lexicon
+from davy.scoring.queue.request_scoring import charge, score_posts, within_time
+from davy.scoring.result import repair_text
 from davy.text.lexicons.read import load as load_lexicon
-from davy.text.match import matcher
 from davy.text.words import sentence_spans
 from davy.web.context import Context, context_of
 from davy.web.error_pages import AnalyzeError
+
+
+async def refuse_unclear_keys(request: Request) -> None:
+    """Refuse a body in which an object has a key twice or a broken one: what was meant is not for us to guess."""
+
+    def pairs(items: list[tuple[str, Any]]) -> None:
+        counts = Counter(name for name, _ in items)
+        if not "".join(counts).isascii() and any("\ud800" <= char <= "\udfff" for name in counts for char in name):
+            raise AnalyzeError("A field's name has half of a UTF-16 pair. Send the whole character.")
+        doubled = next((name for name, n in counts.items() if n > 1), None)
+        if doubled is not None:
+            raise AnalyzeError(f"The field {doubled[:100]!r} stands twice in one object. Send it once.")
+
+    with suppress(ValueError):  # what is no JSON at all is refused when it is read
+        json.loads(await request.body(), object_pairs_hook=pairs)
+
 
 router = APIRouter(strict_content_type=False)  # Perspective took a body without a Content-Type
 
 MOST_BYTES = 20_480
 MOST_SPANS = 50
-SURE = 0.5
-"""The probability from which on a detected language is believed."""
 
 Caller = Annotated[User, Depends(key_only("score", "score texts"))]
 Spans = list[tuple[int, int]]
-
-
-@dataclass(frozen=True, slots=True)
-class _Languages:
-    requested: list[str]
-    detected: list[str]
-
-    @property
-    def used(self) -> list[str]:
-        return self.requested or self.detected
 
 
 @router.get("/$discovery/rest")
@@ -69,7 +85,7 @@ def discovery(request: Request, version: str = "v1alpha1") -> dict[str, Any]:
     return discovery_document(context_of(request).settings.base_url)
 
 
-@router.post("/v1alpha1/comments:analyze")
+@router.post("/v1alpha1/comments:analyze", dependencies=[Depends(refuse_unclear_keys)])
 async def analyze(
     request: Request,
     response: Response,
@@ -80,29 +96,44 @@ async def analyze(
     context = context_of(request)
     text = _checked_text(asked.comment, asked.context)
     wanted = _wanted(context, asked.requested_attributes)
-    languages = await to_thread.run_sync(_languages, text, asked.languages)
-    detector = await context.detectors.find(None)
-    kept = {
-        name: source
-        for name, source in wanted.items()
-        if _supported(name, source, detector, languages, drop=asked.drop_unsupported_attributes)
-    }
+    default = await context.detectors.find(None)
+    community = context.decider.community_of(asked.community_id, request.state.key)
+    languages = await to_thread.run_sync(_languages, request, text, asked.languages, default, community)
+    if not languages.used:
+        raise AnalyzeError("Unable to detect language.", "LANGUAGE_DETECTION_FAILED")
+    drops = asked.drop_unsupported_attributes or context.settings.drop_unsupported
+    plan = plan_attributes(
+        context.attributes,
+        wanted,
+        languages.used,
+        lambda model: context.attribute_detectors[model] if model else default,
+        own_words=context.lexicon is not None,
+    )
+    if plan.missing and not drops:
+        raise unsupported_error(plan.missing, context.attributes, languages)
     spans = sentence_spans(text, most=MOST_SPANS) if asked.span_annotations else [(0, len(text))]
-    answer: dict[str, Any] = {}
-    if kept:
-        scored = await _scored(request, asked, text, spans, languages)
-        response.headers.update(scored.headers)
-        if decision := scored.decisions[0]:
-            response.headers["Davy-Decision"] = decision
-        scores = _attribute_scores(context, asked, kept, scored, text, spans, languages)
-        answer = {"attributeScores": scores} if scores else {}
-    answer["languages"] = languages.used
+    scored, decision, headers = await _scored(request, asked, text, spans, plan)
+    response.headers.update(headers)
+    if decision:
+        response.headers["Davy-Decision"] = decision
+    values, unanswered = scores_of(plan, scored, context.lexicon or load_lexicon("masking"))
+    if unanswered and not drops:
+        raise unsupported_error(unanswered, context.attributes, languages)
+    scores = _attribute_scores(asked, values, text, spans)
+    answer: dict[str, Any] = {"attributeScores": scores, "languages": languages.used}
     if languages.detected:
         answer["detectedLanguages"] = languages.detected
-    return answer | ({"clientToken": asked.client_token} if asked.client_token else {})
+    if asked.client_token:
+        answer["clientToken"] = asked.client_token
+    davy: dict[str, Any] = {"language": languages.source, "attributes": behind(scores, plan, scored)}
+    if dropped := {**plan.missing, **unanswered}:
+        davy["dropped"] = dropped
+    if asked.community_id and community is None:
+        davy["community"] = "not known here for this key, so it decides nothing"
+    return {**answer, "davy": davy}
 
 
-@router.post("/v1alpha1/comments:suggestscore")
+@router.post("/v1alpha1/comments:suggestscore", dependencies=[Depends(refuse_unclear_keys)])
 async def suggest(request: Request, asked: SuggestCommentScoreRequest, who: Caller) -> dict[str, Any]:
     """Keep a correction for somebody to review."""
     context = context_of(request)
@@ -114,12 +145,14 @@ async def suggest(request: Request, asked: SuggestCommentScoreRequest, who: Call
     for name, scores in given.items():
         if scores.summary_score is None and not scores.span_scores:
             raise AnalyzeError(f"Attribute {name} has neither a summary score nor span scores")
-    languages = await to_thread.run_sync(_languages, text, asked.languages, False)
-    questions = (await context.detectors.find(None)).scorer.questions
+    default = await context.detectors.find(None)
+    community = context.decider.community_of(asked.community_id, request.state.key)
+    languages = await to_thread.run_sync(_languages, request, text, asked.languages, default, community)
+    questions = default.scorer.questions
     summary = {name: it.summary_score.value for name, it in given.items() if it.summary_score is not None}
     key = request.state.key
     suggestion = Suggestion(
-        text=text,
+        text=repair_text(text),
         scores=summary,
         answers=_answers(summary, sources, questions),
         by=who.id,
@@ -162,9 +195,10 @@ def _checked_text(comment: TextEntry | None, around: CommentContext | None) -> s
 def _wanted(context: Context, given: Mapping[str, AttributeParameters] | None) -> dict[str, AttributeSource]:
     if not given:
         raise AnalyzeError("Missing requested_attributes", "NO_REQUESTED_ATTRIBUTES")
+    unknown = [name for name in given if name not in context.attributes.attributes]
+    if unknown:
+        raise unknown_error(unknown)
     for name, parameters in given.items():
-        if name not in context.attributes.attributes:
-            raise AnalyzeError(f"Unknown requested attribute: {name[:100]}")
         if parameters.score_type not in ("PROBABILITY", "SCORE_TYPE_UNSPECIFIED"):
             raise AnalyzeError(
                 f"Requested score type {parameters.score_type} is not supported by attribute {name[:100]}"
@@ -172,97 +206,74 @@ def _wanted(context: Context, given: Mapping[str, AttributeParameters] | None) -
     return {name: context.attributes.attributes[name] for name in given}
 
 
-def _languages(text: str, requested: Sequence[str] | None, must: bool = True) -> _Languages:
-    given = [lang.strip().lower().partition("-")[0] for lang in requested or [] if lang.strip()]
-    lang, probability = detect(text)
-    detected = [lang] if lang != "und" and probability >= SURE else []
-    if must and not given and not detected:
-        raise AnalyzeError("Unable to detect language.", "LANGUAGE_DETECTION_FAILED")
-    return _Languages(list(dict.fromkeys(given)), detected)
-
-
-def _supported(name: str, source: AttributeSource, detector: Detector, languages: _Languages, *, drop: bool) -> bool:
-    """Return whether an attribute can be scored in all these languages, as far as the detector says beforehand."""
-    known = SHIPPED if source.lexicon else detector.scorer.abilities.languages
-    questions = {question.name for question in detector.scorer.questions}
-    stands = bool(source) and (bool(source.lexicon) or source.question in questions)
-    missing = [lang for lang in languages.used if not stands or (known is not None and lang not in known)]
-    return not missing or _refuse_language(name, missing, languages, drop=drop)
-
-
-def _refuse_language(name: str, missing: Iterable[str], languages: _Languages, *, drop: bool) -> bool:
-    if drop:
-        return False
-    sides = {"requestedLanguages": languages.requested, "detectedLanguages": languages.detected}
-    raise AnalyzeError(
-        f"Attribute {name} does not support request languages: {', '.join(missing)}",
-        "LANGUAGE_NOT_SUPPORTED_BY_ATTRIBUTE",
-        languageNotSupportedByAttributeError={**{key: it for key, it in sides.items() if it}, "attribute": name},
-    )
+def _languages(
+    request: Request, text: str, requested: Sequence[str] | None, detector: Detector, community: Community | None
+) -> CommentLanguages:
+    context = context_of(request)
+    language_of = detector.scorer.abilities.language_of
+    defaults = {
+        "key": request.state.key.lang,
+        "community": community.lang if community is not None else None,
+        "server": context.settings.default_language,
+        "detector": language_of(text) if language_of is not None else None,
+    }
+    return find_languages(text, requested, defaults, context.attributes.languages)
 
 
 async def _scored(
-    request: Request, asked: AnalyzeCommentRequest, text: str, spans: Spans, languages: _Languages
-) -> ScoredPosts:
-    """Score the comment, then its sentences, in each language; it counts as one post."""
+    request: Request, asked: AnalyzeCommentRequest, text: str, spans: Spans, plan: Plan
+) -> tuple[dict[str | None, ModelScores], str | None, dict[str, str]]:
+    """Score the comment, then its sentences, in each language, by each detector; it counts as one post.
+
+    The first detector's answer is the one that a community decides by. Return the scores, its decision and headers.
+    """
+    context = context_of(request)
     parts = [text, *(text[start:end] for start, end in spans if (start, end) != (0, len(text)))]
-    posts = [PostToScore(part, lang) for lang in languages.used for part in parts]
-    return await score_posts(
-        request,
-        posts,
-        community=asked.community_id,
-        may_store=not asked.do_not_store,
-        longest=MOST_BYTES,
-        counted=1,
-        references=[asked.client_token],
-    )
+    found: dict[str | None, ModelScores] = {}
+    decision: str | None = None
+    headers: dict[str, str] = {}
+    for model, languages in plan.languages_by_model().items():
+        posts = [PostToScore(part, lang) for lang in languages for part in parts]
+        if found and model is not None:
+            detector = context.attribute_detectors[model]
+            scores = await within_time(context, detector.score(posts))
+        else:
+            scored = await score_posts(
+                request,
+                posts,
+                detector=context.attribute_detectors[model] if model is not None else None,
+                community=asked.community_id,
+                may_store=not asked.do_not_store,
+                longest=MOST_BYTES,
+                counted=1,
+                references=[asked.client_token],
+            )
+            detector, scores, decision, headers = scored.detector, scored.scores, scored.decisions[0], scored.headers
+        found[model] = ModelScores(detector.full_name, scores, [post.text for post in posts], languages)
+    return found, decision, headers
 
 
 def _attribute_scores(
-    context: Context,
-    asked: AnalyzeCommentRequest,
-    sources: Mapping[str, AttributeSource],
-    scored: ScoredPosts,
-    text: str,
-    spans: Spans,
-    languages: _Languages,
+    asked: AnalyzeCommentRequest, values: Mapping[str, Sequence[float]], text: str, spans: Spans
 ) -> dict[str, Any]:
     found: dict[str, Any] = {}
-    whole = spans == [(0, len(text))]
-    for name, source in sources.items():
-        if source.lexicon:
-            values = [_has_word(context, source, post.text) for post in scored.posts]
-        else:
-            chances, there = attribute_scores(scored.scores, source) or ([], [])
-            unanswered = [post.lang or "" for post, is_there in zip(scored.posts, there, strict=True) if not is_there]
-            missing = list(dict.fromkeys(unanswered))
-            if missing and not _refuse_language(name, missing, languages, drop=asked.drop_unsupported_attributes):
-                continue
-            values = [float(chance) for chance in chances]
-        parts = len(values) // len(languages.used)
-        # A text in several languages has the score of the language in which it is highest.
-        highest = [max(values[place::parts]) for place in range(parts)]
+    for name, (whole, *sentences) in values.items():
         threshold = (asked.requested_attributes or {})[name].score_threshold
-        if threshold is not None and highest[0] < threshold:
+        if threshold is not None and whole < threshold:
             continue
-        pieces = [highest[0]] if whole else highest[1:]
+        pieces = [whole] if spans == [(0, len(text))] else sentences
         found[name] = {
             "spanScores": [
                 {"begin": start, "end": end, "score": _score(value)}
                 for (start, end), value in zip(spans, pieces, strict=True)
             ],
-            "summaryScore": _score(highest[0]),
+            "summaryScore": _score(whole),
         }
     return found
 
 
 def _score(value: float) -> dict[str, Any]:
     return {"value": round(value, 8), "type": "PROBABILITY"}
-
-
-def _has_word(context: Context, source: AttributeSource, text: str) -> float:
-    lexicon: Lexicon = context.lexicon or load_lexicon("masking")
-    return float(any(span.entry.kind in (*source.lexicon, "term") for span in matcher(lexicon).find(text)))
 
 
 def _answers(

@@ -37,6 +37,8 @@ class Community:
     secret: str | None = field(default=None, repr=False)
     basis: Mapping[str, Any] | None = None
     """What the threshold was fitted on, with the curve that the page draws."""
+    lang: str | None = None
+    """The language of its comments that name none, where it can't be told."""
     made_at: datetime = field(default_factory=now)
     made_by: str = events.SYSTEM
 

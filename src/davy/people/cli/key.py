@@ -39,6 +39,10 @@ def create(
     project: Annotated[
         str | None, typer.Option("--project", help="Bind it to this project: it opens its API and nothing else.")
     ] = None,
+    lang: Annotated[
+        str | None,
+        typer.Option("--lang", help="The language of its comments that name none, where it can't be told: de."),
+    ] = None,
     database: Database = None,
     json: Json = False,
 ) -> None:
@@ -78,10 +82,11 @@ def create(
             per_minute=per_minute,
             per_day=per_day,
             project=project,
+            lang=lang,
         )
     if json:
         about = {"id": key.id, "prefix": key.prefix, "name": key.name, "owner": user.login, "scopes": key.scopes}
-        limits = {"per_minute": per_minute, "per_day": per_day, "project": project}
+        limits = {"per_minute": per_minute, "per_day": per_day, "project": project, "lang": key.lang}
         console.json({**about, **limits, "expires_at": key.expires_at and key.expires_at.isoformat(), "key": secret})
         return
     ends = f"until {key.expires_at:%Y-%m-%d %H:%M} UTC" if key.expires_at else "until it is revoked"

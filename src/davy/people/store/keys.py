@@ -22,6 +22,7 @@ from davy.people.store.tables import users as users_table
 from davy.store import events
 from davy.store.columns import TextColumn, new_id, new_token, now, table_index, token_hash
 from davy.store.rows import Rows
+from davy.text.language_code import check_language
 
 SCOPES: tuple[str, ...] = ("score", "read", "annotate", "submit", "admin")
 """What a key may do. `admin` includes the others, and only an admin's key can have it."""
@@ -53,6 +54,8 @@ class ApiKey:
     """Posts a day; None is without a quota."""
     project: str | None = None
     """The one project that it opens; None is whatever its owner may. No reference: `create` looks whether it exists."""
+    lang: str | None = None
+    """The language of its comments that name none, where it can't be told."""
 
     @property
     def state(self) -> str:
@@ -89,6 +92,7 @@ def create(
     per_minute: int | None = None,
     per_day: int | None = None,
     project: str | None = None,
+    lang: str | None = None,
 ) -> tuple[ApiKey, str]:
     """Add a key for the user with id `owner`; return it with the secret, which can't be shown again.
 
@@ -113,6 +117,7 @@ def create(
         per_minute=per_minute,
         per_day=per_day,
         project=project,
+        lang=check_language(lang),
     )
     _ROWS.insert(db, key, secret_hash=token_hash(secret))
     bound = {} if project is None else {"project": project}

@@ -71,7 +71,7 @@ async def score_posts(
     context = context_of(request)
     request.state.community = community  # whose thresholds decide
     check_posts(context, posts, longest=longest, explain=explain)
-    charge(request, counted or len(posts))
+    charge(request, len(posts) if counted is None else counted)
     detector = detector or await context.detectors.find(model)
     pictures = await _pictures(detector, images)
     holding = context.pictures.holding(pictures) if pictures else nullcontext([None] * len(posts))

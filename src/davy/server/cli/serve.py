@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from davy.shell.config_file import use_config
+from davy.text.language_code import check_language
 
 
 def serve(
@@ -91,6 +92,22 @@ def serve(
         str,
         typer.Option(metavar="FILE", help="What OpenAI's categories mean: a YAML file.", envvar="DAVY_CATEGORIES"),
     ] = "moderation",
+    drop_unsupported: Annotated[
+        bool,
+        typer.Option(
+            "--drop-unsupported",
+            help="Leave out attributes that can't be answered, as dropUnsupportedAttributes does.",
+            envvar="DAVY_DROP_UNSUPPORTED",
+        ),
+    ] = False,
+    default_language: Annotated[
+        str | None,
+        typer.Option(
+            metavar="LANG",
+            help="The language of comments that name none, where it can't be told: de.",
+            envvar="DAVY_DEFAULT_LANGUAGE",
+        ),
+    ] = None,
     batch: Annotated[
         int,
         typer.Option(
@@ -163,6 +180,8 @@ def serve(
             screen=screen,
             attributes=attributes,
             categories=categories,
+            drop_unsupported=drop_unsupported,
+            default_language=check_language(default_language),
             largest_batch=batch,
             most_wait=max_wait,
             request_seconds=timeout,
