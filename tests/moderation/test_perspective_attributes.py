@@ -230,7 +230,7 @@ def test_a_default_language_is_a_code(site, lang):
          "languages: Input should be a valid list"),
         ('{"comment": {"text": "x"}, "clientToken": "\\udc00", "requestedAttributes": {"IDENTITY_ATTACK": {}}}',
          "clientToken: "),
-        ('{"comment": {"text": "x"}, "requestedAttributes": {"\\udc00": {}}}', "requestedAttributes"),
+        ('{"comment": {"text": "x"}, "requestedAttributes": {"\\udc00": {}}}', "half of a UTF-16 pair"),
         ('{"comment": {"text": "x"}, "\\udc00": 1, "requestedAttributes": {"INSULT": {}}}', "half of a UTF-16 pair"),
         ('{"\\udc00": 1, "\\udc00": 2}', "half of a UTF-16 pair"),
     ],
