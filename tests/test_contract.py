@@ -48,12 +48,7 @@ EXCEPTIONS: dict[tuple[str, str], str] = {
 """Importing module → imported module, each with the reason. This list only gets shorter."""
 
 CROSSINGS: set[tuple[str, str]] = {
-    ("annotation", "memes"),
-    ("annotation", "rounds"),
     ("annotation", "schema"),
-    ("challenges", "server"),
-    ("detectors", "moderation"),
-    ("evaluation", "memes"),
     ("jobs", "annotation"),
     ("people", "annotation"),
     ("people", "demo"),

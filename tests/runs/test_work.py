@@ -16,7 +16,7 @@ import pytest
 
 from davy.detectors.load import load
 from davy.jobs import store as jobs
-from davy.server.processes import WorkerProcesses
+from davy.jobs.processes import WorkerProcesses
 from davy.shell.app import run
 from davy.store import Store, open_store
 from tiny_encoder import make_tiny_encoder
@@ -151,7 +151,7 @@ def test_a_server_starts_a_dead_worker_again_and_stops_all_with_itself(url):
 def test_a_worker_ends_with_the_process_that_started_it(url):
     """Of a server that was killed no worker stays behind."""
     script = (
-        "import sys, time; from davy.server.processes import WorkerProcesses\n"
+        "import sys, time; from davy.jobs.processes import WorkerProcesses\n"
         "with WorkerProcesses(1, sys.argv[1]) as it:\n    print(it.pids[0], flush=True); time.sleep(60)"
     )
     server = subprocess.Popen([sys.executable, "-c", script, url], stdout=subprocess.PIPE, text=True)

@@ -59,6 +59,14 @@ class Feature:
     """Returns the query for posts that were made from others. It gets the keys of those."""
     fed_phases: str | None = None
     """Returns the ids of phases that it goes on adding posts to. It gets the connection and the project's id."""
+    papers: Mapping[str, str] = field(default_factory=dict)
+    """Functions by the paper whose tables they reproduce, for one page of all papers. They return a `PaperSection`."""
+    closing_rules: Mapping[str, str] = field(default_factory=dict)
+    """Functions by the `closes_by` of a kind of phase. They get an `OpenPhase` and return why it stays open or None."""
+    unused_tabs: str | None = None
+    """Returns the names of the feature's tabs that a project has no use for. It gets the connection and the access."""
+    export_facts: str | None = None
+    """Returns what gives a post's further meta for an export. It gets the connection and the project."""
     retention: str | None = None
     """Kinds of record that retention rules can remove: a mapping of names to `RetentionKind`."""
     jobs_in_use: str | None = None

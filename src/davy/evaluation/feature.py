@@ -27,7 +27,6 @@ FEATURE = Feature(
     subcommands={
         "reproduce": {
             "hatemoji": "davy.evaluation.cli.reproduce_hatemoji:hatemoji",
-            "memes": "davy.evaluation.cli.reproduce_memes:memes",
         },
     },
 )

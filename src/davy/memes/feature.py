@@ -5,10 +5,12 @@ from davy.core.feature import Command, Feature
 FEATURE = Feature(
     commands={
         "meme": Command(
-            "davy.memes.cli:app",
+            "davy.memes.cli.meme:app",
             "Memes: read source memes, keep licensed pictures, draw memes from layouts, make a benchmark.",
         ),
     },
+    subcommands={"reproduce": {"memes": "davy.memes.cli.reproduce:memes"}},
+    papers={"hateful-memes": "davy.memes.reproduce:paper_section"},
     routers=(
         "davy.memes.pages.library:router",
         "davy.memes.pages.memes:router",
@@ -18,6 +20,8 @@ FEATURE = Feature(
         "davy.memes.pages.meme_figures:router",
         "davy.memes.pages.meme_editor:router",
     ),
+    unused_tabs="davy.memes.pages.memes:unused_tabs",
+    export_facts="davy.memes.meme_families:export_facts",
     personal_data="davy.memes.store.meme_steps:personal_data",
     derived_posts="davy.memes.store.meme_steps:built_from",
     fed_phases="davy.memes.meme_families:fed_phases",

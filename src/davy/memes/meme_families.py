@@ -8,10 +8,11 @@ side is open again.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from davy.annotation.exchange.store.export_rows import ExportedPost
 from davy.annotation.labelling.store import items
 from davy.annotation.project.project import Phase, Project
 from davy.annotation.project.project_scheme import scheme_of
@@ -173,10 +174,9 @@ def kinds_of(db: Connection, project: Project) -> dict[str, str]:
 
 
 def meme_facts(db: Connection, project: Project) -> dict[str, dict[str, Any]]:
-    """Return what an export says of each settled meme, by its post's key: its kind, and minutes of work by phase.
+    """Return the kind of each settled meme, by its post's key, and minutes of work by phase, without its ratings'.
 
-    Minutes of the filter and the build are those of the source meme that it came from; those of its ratings stand in
-    its annotations.
+    Minutes of the filter and the build are those of the source meme that it came from.
     """
     kinds = kinds_of(db, project)
     if not kinds:
@@ -193,6 +193,20 @@ def meme_facts(db: Connection, project: Project) -> dict[str, dict[str, Any]]:
         seconds = {**spent.get(source.get(key, ""), {}), **spent.get(key, {})}
         facts[key] = {"kind": kind, "minutes": {name: round(n / 60, 2) for name, n in seconds.items()}}
     return facts
+
+
+def export_facts(db: Connection, project: Project) -> Callable[[ExportedPost], Mapping[str, Any]]:
+    """Return what gives a settled meme's kind and the minutes of work on it by phase; nothing for other posts."""
+    facts = meme_facts(db, project)
+
+    def facts_of(post: ExportedPost) -> Mapping[str, Any]:
+        own = facts.get(post.key)
+        if own is None:
+            return {}
+        rated = [it.seconds for it in post.annotations if it.seconds is not None]
+        return {**own, "minutes": own["minutes"] | ({"rating": round(sum(rated) / 60, 2)} if rated else {})}
+
+    return facts_of
 
 
 def count_kinds(kinds: Mapping[str, str]) -> Counter[str]:

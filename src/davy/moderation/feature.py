@@ -4,11 +4,12 @@ from davy.core.feature import Command, Feature, JobKind
 
 FEATURE = Feature(
     commands={
-        "migrate": Command("davy.moderation.cli:migrate_app", "Come over from Perspective."),
+        "migrate": Command("davy.moderation.cli.community:migrate_app", "Come over from Perspective."),
         "community": Command(
-            "davy.moderation.cli:app", "Set thresholds by community, send what is uncertain to review."
+            "davy.moderation.cli.community:app", "Set thresholds by community, send what is uncertain to review."
         ),
     },
+    subcommands={"model": {"shadow": "davy.moderation.cli.shadow:shadow"}},
     busy_routers=(
         "davy.moderation.pages.api:router",
         "davy.moderation.pages.comments:router",

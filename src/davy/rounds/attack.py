@@ -15,6 +15,7 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
+from davy.annotation.exchange.data_statement import RELEASE_TERMS
 from davy.annotation.project.project_scheme import scheme_of
 from davy.annotation.project.store import posts, projects
 from davy.core import Post, Scorer, Source
@@ -26,7 +27,7 @@ from davy.corpus.post_source import Posts, load_posts
 from davy.files import output_file
 from davy.files.atomic import require_folder_of
 from davy.files.yaml_nodes import load_shipped
-from davy.rounds.round import ADVERSARIAL, RELEASE_TERMS, TargetPrediction
+from davy.rounds.round import ADVERSARIAL, TargetPrediction
 from davy.rounds.store import round_seeds
 from davy.scoring.scorers import load_scorer
 from davy.store import Connection

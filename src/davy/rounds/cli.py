@@ -8,6 +8,7 @@ from typing import Annotated
 
 import typer
 
+from davy.annotation.exchange.data_statement import RELEASE_TERMS
 from davy.annotation.project.cli.project import Name
 from davy.annotation.project.project_scheme import scheme_of
 from davy.annotation.project.store import projects
@@ -20,7 +21,7 @@ from davy.rounds.close_round import ClosedRound, close_project_round, has_encode
 from davy.rounds.open_round import find_target
 from davy.rounds.open_round import open_round as open_in
 from davy.rounds.replay import Replay, replay_rounds
-from davy.rounds.round import RELEASE_TERMS, EntryRules
+from davy.rounds.round import EntryRules
 from davy.rounds.store import rounds
 from davy.shell import console
 from davy.shell.options import Database, Json

@@ -24,6 +24,8 @@ FEATURE = Feature(
         "davy.rounds.pages.round_contrast:router",
         "davy.rounds.pages.attack:router",
     ),
+    closing_rules={"round closed": "davy.rounds.open_round:why_open"},
+    unused_tabs="davy.rounds.pages.rounds:unused_tabs",
     personal_data="davy.rounds.store.entries:personal_data",
     jobs=(
         JobKind("attack a target", "davy.rounds.jobs:attack_target"),

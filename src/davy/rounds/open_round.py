@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from davy.annotation.project import phase_gates
+from davy.annotation.project.phase_gates import GateReason, OpenPhase
 from davy.annotation.project.project import Project
 from davy.annotation.project.project_scheme import scheme_of
 from davy.annotation.project.store import phases, posts
@@ -32,6 +33,14 @@ if TYPE_CHECKING:
 KIND = "round"
 
 SEED_KINDS: tuple[str, ...] = ("seed", "news")
+
+
+def why_open(work: OpenPhase) -> GateReason | None:
+    """Return why a round's phase stays open: while people may enter, there is always more to come."""
+    round_ = rounds.by_phase(work.db, work.phase.id)
+    if round_ is not None and round_.state == "open":
+        return GateReason("round_open", {"n": round_.number})
+    return phase_gates.posts_settled(work)
 
 
 def open_round(

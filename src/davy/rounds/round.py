@@ -36,12 +36,6 @@ STRATEGIES: tuple[str, ...] = (
 )
 """Ways to fool a detector that people named in the papers' rounds; an entry may name another one."""
 
-RELEASE_TERMS = (
-    "Adversarial texts, made to get past a detector. Use them to test, train and mend detectors. Do not post them, do "
-    "not teach a system to write with them, and pass them on only with these terms. Where people have not confirmed a "
-    "label, it is a proposal."
-)
-"""What every file and page with entries of a round or proposals of the attacker carries."""
 ADVERSARIAL = "adversarial text: release terms apply"
 """The licence of such a post, which exports carry in every row; their data statement has the terms."""
 

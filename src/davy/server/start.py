@@ -31,8 +31,8 @@ from davy.detectors import store as detectors
 from davy.detectors.load import DEFAULT
 from davy.engines.child_process import follow_parent
 from davy.files.cores import compute_threads
+from davy.jobs.processes import WorkerProcesses, set_up_logging
 from davy.people.store import invitations, users
-from davy.server.processes import WorkerProcesses, set_up_logging
 from davy.store import Store, default_url, events, open_store
 from davy.web.process_counters import SharedFile
 from davy.web.settings import ServerSettings, bracketed, is_loopback, secret_key_for

@@ -11,13 +11,18 @@ from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
 
 from davy.annotation.exchange.rows import AnsweredPost
-from davy.rounds.round import RELEASE_TERMS
 
 if TYPE_CHECKING:
     from davy.annotation.project.project import Phase, Project
     from davy.core import Scheme
     from davy.store import Connection
 
+RELEASE_TERMS = (
+    "Adversarial texts, made to get past a detector. Use them to test, train and mend detectors. Do not post them, do "
+    "not teach a system to write with them, and pass them on only with these terms. Where people have not confirmed a "
+    "label, it is a proposal."
+)
+"""What every file and page with entries of a round or proposals of the attacker carries."""
 MOST_LISTED = 12
 MOST_COUNTED = 10_000
 """Different sources that are counted; some corpora have one for every post."""

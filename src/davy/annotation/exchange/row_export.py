@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from pkgutil import resolve_name
 from typing import Any
 
 from davy.annotation.exchange.rows import AnsweredPost, GivenAnswer, SettledAnswer
@@ -19,7 +20,7 @@ from davy.annotation.project.store import phases
 from davy.annotation.settling.adjudication import TOGETHER
 from davy.annotation.settling.rules import applicable_verdicts
 from davy.core import Annotation, Scheme, UserError
-from davy.memes import meme_families
+from davy.core.feature import features
 from davy.store import Connection
 
 
@@ -55,29 +56,21 @@ def gather_rows(
     """Yield the posts of the phases by id, with their current answers and their verdicts; keep `db` open meanwhile."""
     people = Pseudonyms.of_project(db, project.id)
     names = {phase.id: phase.name for phase in chosen}
-    memes = meme_families.meme_facts(db, project)
+    facts = [resolve_name(each.export_facts)(db, project) for each in features() if each.export_facts is not None]
     for kept in export_rows.iter_posts(db, project, list(names)):
         post: dict[str, Any] = dict(kept.post)
         meta = json.loads(post.pop("meta") or "{}", parse_constant=lambda _: None)
         text = post.pop("text") or ""
+        for facts_of in facts:
+            meta |= facts_of(kept)
         settled = applicable_verdicts(scheme, {it.question: it for it in kept.verdicts})
         yield AnsweredPost(
             **post,
             text=text,
-            meta=people.without_ids({**meta, **_meme_facts(kept, memes)}),
+            meta=people.without_ids(meta),
             given=tuple(_exported_answer(it, scheme, people, names, comments) for it in kept.annotations),
             settled={name: SettledAnswer(it.labels, it.basis, it.reason) for name, it in settled.items()},
         )
-
-
-def _meme_facts(kept: export_rows.ExportedPost, memes: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
-    """Return a meme's kind, and the minutes that people spent on it by phase; nothing for other posts."""
-    if kept.key not in memes:
-        return {}
-    facts = dict(memes[kept.key])
-    rated = [it.seconds for it in kept.annotations if it.seconds is not None]
-    minutes = {**facts.get("minutes", {}), **({"rating": round(sum(rated) / 60, 2)} if rated else {})}
-    return {**facts, "minutes": minutes}
 
 
 def _exported_answer(

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cache
 from pkgutil import resolve_name
 from typing import Any
 
@@ -21,7 +22,6 @@ from davy.annotation.settling import agreement
 from davy.annotation.settling.store import phase_answers
 from davy.core import UserError
 from davy.core.feature import features
-from davy.rounds.store import rounds
 from davy.store import Connection, events
 
 EXACT = 20_000
@@ -194,8 +194,7 @@ def _phase_status(
     answers = done if phase.behaviour.shared else sum(tally.given for tally in tallies)
     closes = None
     if phase.state == "open":
-        rule = CLOSING_RULES[phase.behaviour.closes_by]
-        closes = rule(_OpenPhase(db, project, phase, tallies, workers, done))
+        closes = closing_rule(phase.behaviour.closes_by)(OpenPhase(db, project, phase, tallies, workers, done))
     return PhaseStatus(
         phase,
         answers,
@@ -298,7 +297,7 @@ def _gate(
 
 
 @dataclass(frozen=True, slots=True)
-class _OpenPhase:
+class OpenPhase:
     """What a closing rule looks at."""
 
     db: Connection
@@ -309,26 +308,27 @@ class _OpenPhase:
     done: int
 
 
-def _everyone_answered(work: _OpenPhase) -> GateReason | None:
+def _everyone_answered(work: OpenPhase) -> GateReason | None:
     missing = len(_unfinished(work.phase, work.tallies, work.workers))
     if missing:
         return GateReason("not_done", {"missing": missing, "people": len(work.workers)})
     return None if any(tally.given for tally in work.tallies) else GateReason("nobody")
 
 
-def _shared_answers(work: _OpenPhase) -> GateReason | None:
+def _shared_answers(work: OpenPhase) -> GateReason | None:
     left = work.phase.size - work.done
     return GateReason("no_answer", {"n": left}) if left > 0 else None
 
 
-def _people_decided(work: _OpenPhase) -> GateReason | None:
+def _people_decided(work: OpenPhase) -> GateReason | None:
     scheme = agreement.scheme_of(work.db, work.project)
     results = screening.screening_results(work.db, work.project, work.phase, scheme)
     waiting = sum(result.state == screening.OPEN for result in results)
     return GateReason("undecided", {"n": waiting}) if waiting or not results else None
 
 
-def _posts_settled(work: _OpenPhase) -> GateReason | None:
+def posts_settled(work: OpenPhase) -> GateReason | None:
+    """Return why a phase stays open until every post is settled and no case waits for an expert."""
     if work.phase.answers is None:  # `done` counts people there
         left = phase_answers.count_states(work.db, work.phase.id).get("open", 0)
     else:
@@ -343,30 +343,30 @@ def _posts_settled(work: _OpenPhase) -> GateReason | None:
     return GateReason("unsettled", {"n": unsettled}) if unsettled else None
 
 
-def _posts_answered(work: _OpenPhase) -> GateReason | None:
+def _posts_answered(work: OpenPhase) -> GateReason | None:
     if work.phase.answers is None:
         return _everyone_answered(work)
     left = work.phase.size - work.done
     return GateReason("not_full", {"n": left}) if left > 0 else None
 
 
-def _round_closed(work: _OpenPhase) -> GateReason | None:
-    """Return why a round's phase stays open: while people may enter, there is always more to come."""
-    round_ = rounds.by_phase(work.db, work.phase.id)
-    if round_ is not None and round_.state == "open":
-        return GateReason("round_open", {"n": round_.number})
-    return _posts_settled(work)
-
-
-CLOSING_RULES: Mapping[str, Callable[[_OpenPhase], GateReason | None]] = {
+ClosingRule = Callable[[OpenPhase], GateReason | None]
+CLOSING_RULES: Mapping[str, ClosingRule] = {
     "everyone answered": _everyone_answered,
     "shared answers": _shared_answers,
     "people decided": _people_decided,
-    "posts settled": _posts_settled,
+    "posts settled": posts_settled,
     "posts answered": _posts_answered,
-    "round closed": _round_closed,
 }
 """Why an open phase can't be closed, or None: a function for each `closes_by` of a kind of phase."""
+
+
+@cache
+def closing_rule(name: str) -> ClosingRule:
+    """Return the rule of this name: one of `CLOSING_RULES` or of a feature."""
+    own = {key: target for feature in features() for key, target in feature.closing_rules.items()}
+    rule: ClosingRule = CLOSING_RULES[name] if name in CLOSING_RULES else resolve_name(own[name])
+    return rule
 
 
 def _next(

@@ -260,7 +260,7 @@ def kit(
 def score_now(database: str | None) -> None:
     """Score and rank what waits, in this process."""
     from davy.challenges.run_challenge import RANK_BOARD, SCORE_SUBMISSION
-    from davy.server.processes import work
+    from davy.jobs.processes import work
 
     work(database or default_url(), kinds=[SCORE_SUBMISSION, RANK_BOARD], once=True)
 

@@ -1,7 +1,8 @@
 """Reproduce all: the papers' tables on one page, ours beside theirs where the data is at hand.
 
-A folder with a folder a corpus in, a `PaperSection` a paper out. A paper joins by a line in `PAPERS`: a function that
-takes the folder, a seed and a reporter. A paper whose data is missing keeps its own figures, and says what is missing.
+A folder with a folder a corpus in, a `PaperSection` a paper out. A paper joins by a line in `PAPERS`, or in `papers` of
+its feature: a function that takes the folder, a seed and a reporter. A paper whose data is missing keeps its own
+figures, and says what is missing.
 """
 
 from __future__ import annotations
@@ -11,9 +12,11 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
+from pkgutil import resolve_name
 from typing import Any
 
 from davy.core.errors import UserError, nearest
+from davy.core.feature import features
 from davy.core.reporter import SILENT, Reporter
 from davy.corpus.collect import corpora
 from davy.evaluation.reproduce.hatemoji import reproduce_hatemoji, table_records
@@ -21,11 +24,7 @@ from davy.evaluation.reproduce.paper_table import Reproduction, figure_title, lo
 from davy.evaluation.reproduce.reproduce import reproduce
 from davy.files.atomic import make_folder, write_json
 from davy.measure.intervals import Bootstrap
-from davy.memes.reproduce import reproduce_memes
 from davy.report import Column, Page, Provenance, Table
-
-RESULTS = "results.jsonl"
-"""What the rows of `davy reproduce memes` reached elsewhere, in a file beside the memes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,14 +59,15 @@ def reproduce_all(
     """Return each paper's section; a paper whose data can't be read says so, and the others go on."""
     if not data.is_dir():
         raise UserError(f"There is no folder {data}. Give the one that holds a folder a corpus.")
+    known = all_papers()
     for name in papers:
-        if name not in PAPERS:
-            raise UserError(f"There is no paper {name!r}; there are {', '.join(PAPERS)}.{nearest(name, PAPERS)}")
+        if name not in known:
+            raise UserError(f"There is no paper {name!r}; there are {', '.join(known)}.{nearest(name, known)}")
     found = {}
-    for name in papers or PAPERS:
+    for name in papers or known:
         reporter.note(f"{name} …")
         try:
-            found[name] = PAPERS[name](data, seed, reporter)
+            found[name] = known[name](data, seed, reporter)
         except UserError as error:
             found[name] = published_section(name, error.message)
     return found
@@ -115,18 +115,6 @@ def _hatemoji(data: Path, seed: int, reporter: Reporter) -> PaperSection:
     )
 
 
-def _hateful_memes(data: Path, seed: int, reporter: Reporter) -> PaperSection:
-    """Return the Hateful Memes paper's Table 1; ours from a file of results, since its rows take hours to train."""
-    for corpus in ("hateful-memes", "harmeme"):
-        place = corpora.find_in(data, corpus)
-        if place is not None and (place / RESULTS).is_file():
-            resamples = Bootstrap(1000, seed)
-            found = reproduce_memes(place, results=[place / RESULTS], bootstrap=resamples, reporter=reporter)
-            return _section("hateful-memes", found)
-    missing = f"Ours are not there: no {RESULTS} lies beside the memes. Their rows: davy reproduce memes --data DIR."
-    return published_section("hateful-memes", missing)
-
-
 def published_section(paper: str, missing: str) -> PaperSection:
     """Return a paper's figures alone, and what is missing for ours."""
     if paper == "hatemoji":
@@ -153,19 +141,26 @@ def _measured(paper: str, data: Path, seed: int, reporter: Reporter) -> PaperSec
     place = corpora.find_in(data, paper)
     if place is None:
         return published_section(paper, f"Ours are not there: {data} has no folder {paper} with the published files.")
-    return _section(paper, reproduce(paper, place, seed=seed, reporter=reporter))
+    return section_of(paper, reproduce(paper, place, seed=seed, reporter=reporter))
 
 
-def _section(paper: str, found: Reproduction) -> PaperSection:
+def section_of(paper: str, found: Reproduction) -> PaperSection:
+    """Return the section of a paper whose table was reproduced."""
     notes = (*found.notes, *reasons(found))
     shown = tuple(found.layout or tables(found))
     return PaperSection(_TITLES[paper], found.source, shown, notes, f"{found.title}.", data=found.data)
 
 
-PAPERS: Mapping[str, Callable[[Path, int, Reporter], PaperSection]] = {
+MakeSection = Callable[[Path, int, Reporter], PaperSection]
+PAPERS: Mapping[str, MakeSection] = {
     "edos": partial(_measured, "edos"),
     "gmhp7k": partial(_measured, "gmhp7k"),
     "hatemoji": _hatemoji,
-    "hateful-memes": _hateful_memes,
 }
 """Paper → what makes its section from the folder of all data."""
+
+
+def all_papers() -> dict[str, MakeSection]:
+    """Return these papers and those of other features."""
+    others = {name: target for feature in features() for name, target in feature.papers.items()}
+    return {**PAPERS, **{name: resolve_name(target) for name, target in others.items()}}

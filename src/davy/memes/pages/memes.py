@@ -19,6 +19,7 @@ from davy.annotation.labelling import eligibility
 from davy.annotation.labelling.pages.sheets import DisplayChoice, display_choice_of
 from davy.annotation.labelling.pages.steps import redirect_page, require_consent
 from davy.annotation.project.pages.project_access import Here, Labels, ProjectAccess, in_project, project_page
+from davy.annotation.project.phase_kind import TASK_KINDS
 from davy.annotation.project.store import phases
 from davy.core.errors import UserError
 from davy.core.meme import MEME_KINDS
@@ -27,6 +28,7 @@ from davy.memes.meme_families import PAPER_MINUTES, meme_progress
 from davy.memes.meme_tasks import MemeTask
 from davy.memes.store.meme_steps import RatedMeme
 from davy.people.pages.visitor import Form, field
+from davy.store import Connection
 from davy.web import charts, cookies, render
 from davy.web.context import context_of
 from davy.web.errors import LocalizedError
@@ -39,6 +41,11 @@ router = APIRouter(include_in_schema=False)
 Sees = Annotated[ProjectAccess, Depends(in_project("see verdicts"))]
 
 A_PAGE = 20
+
+
+def unused_tabs(db: Connection, place: ProjectAccess) -> set[str]:
+    """Return the tab of memes where the project has no phase that works on them."""
+    return set() if phases.has_kind(db, place.project.id, TASK_KINDS) else {"memes"}
 
 
 def begin_task(request: Request, place: ProjectAccess, task: str) -> MemeTask | Response:

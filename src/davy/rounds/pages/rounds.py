@@ -67,6 +67,11 @@ class RoundProgress:
     """Entries that others still have to label, or an expert to settle."""
 
 
+def unused_tabs(db: Connection, place: ProjectAccess) -> set[str]:
+    """Return the tab of rounds where there are none and this person can't open one."""
+    return set() if place.may("manage") or rounds.of_project(db, place.project.id) else {"rounds"}
+
+
 @router.get("/projects/{project_id}/rounds")
 def show(request: Request, place: Here) -> Response:
     """Return the project's rounds, and for managers the form that opens the next one."""

@@ -7,8 +7,8 @@ from typing import Annotated
 
 import typer
 
-from davy.server.processes import set_up_logging
-from davy.server.processes import work as run
+from davy.jobs.processes import set_up_logging
+from davy.jobs.processes import work as run
 from davy.shell.options import Database
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Collection
 from dataclasses import dataclass
+from pkgutil import resolve_name
 from typing import Annotated, Any
 
 from anyio import to_thread
@@ -17,13 +18,12 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from davy.annotation.care.store import check_ins
-from davy.annotation.project.phase_kind import TASK_KINDS
 from davy.annotation.project.project import Member, Project
-from davy.annotation.project.store import members, messages, phases, picture_locks, projects
+from davy.annotation.project.store import members, messages, picture_locks, projects
 from davy.core import Wording
+from davy.core.feature import features
 from davy.people.pages.visitor import authorise, find_visitor, set_visitor, touch
 from davy.people.store.users import User
-from davy.rounds.store import rounds
 from davy.store import Connection
 from davy.web import cookies, render
 from davy.web.context import context_of
@@ -191,7 +191,7 @@ def project_page(
     request: Request, place: ProjectAccess, template: str, *, status: int = 200, **values: Any
 ) -> Response:
     """Return a page of a project: what `render.page` gives, with its navigation and its support contacts."""
-    without = _empty_tabs(request, place)
+    without = _unused_tabs(request, place)
     locked = _locked_pictures(request, place)
     lang = render.translator_of(request).lang
     return render.page(
@@ -230,12 +230,11 @@ def navigation(place: ProjectAccess, *, without: Collection[str] = ()) -> list[t
     ]
 
 
-def _empty_tabs(request: Request, place: ProjectAccess) -> set[str]:
-    """Return the rooms that a project has no use for: memes without such phases, rounds that nobody could open."""
+def _unused_tabs(request: Request, place: ProjectAccess) -> set[str]:
+    """Return the tabs that a project has no use for, as the features that have them say."""
+    hooks = [resolve_name(each.unused_tabs) for each in features() if each.unused_tabs is not None]
     with context_of(request).store.read() as db:
-        has_rounds = place.may("manage") or bool(rounds.of_project(db, place.project.id))
-        has_memes = phases.has_kind(db, place.project.id, TASK_KINDS)
-    return {room for room, used in (("rounds", has_rounds), ("memes", has_memes)) if not used}
+        return {tab for unused in hooks for tab in unused(db, place)}
 
 
 def _locked_pictures(request: Request, place: ProjectAccess) -> int:
