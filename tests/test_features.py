@@ -1,5 +1,6 @@
 """Every feature is on the list, and everything that it registers exists and is asked for."""
 
+import re
 from dataclasses import fields
 from pathlib import Path
 from pkgutil import resolve_name
@@ -49,6 +50,18 @@ def test_every_router_is_mounted_and_every_kind_of_job_runs_somewhere():
         assert callable(resolve_name(job_functions(long=kind.long)[kind.name]))
         assert kind.arguments is None or fields(resolve_name(kind.arguments))
         assert kind.enqueue_due is None or callable(resolve_name(kind.enqueue_due))
+
+
+def test_every_module_that_declares_a_table_is_named_by_its_feature():
+    makes_table = re.compile(r"^\w+ = (?:Rows|Table)\(", re.MULTILINE)
+    declaring = {
+        ".".join(path.relative_to(SOURCE.parent).with_suffix("").parts)
+        for path in SOURCE.rglob("*.py")
+        if makes_table.search(path.read_text(encoding="utf-8"))
+    }
+    own = {name for each in features() for name in each.tables}
+    assert "davy.people.store.tables" in declaring
+    assert declaring == own | {"davy.store.events"}
 
 
 def test_every_table_of_retention_kinds_is_used():

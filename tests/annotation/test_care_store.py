@@ -19,10 +19,10 @@ from davy.annotation.settling import open_coding
 from davy.annotation.settling.store import codes, phase_answers, verdicts
 from davy.core import Annotation, Label, Post, Question, Scheme, UserError, Verdict
 from davy.people.store import keys, personal_data, sessions, users
-from davy.schema import metadata
 from davy.schemes import to_yaml
 from davy.schemes.store import schemes
 from davy.store import Store, columns, events, open_store
+from davy.store.schema import metadata
 from post_rows import add_post
 
 SCHEME = Scheme("grumble", 1, (Question("grumpy", (Label("yes"), Label("no")), positive="yes"),))

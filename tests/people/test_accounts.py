@@ -139,7 +139,7 @@ def test_no_token_or_secret_is_in_the_database(store, ada):
         _, session = sessions.start(db, ada.id)
         _, key = keys.create(db, name="k", owner=ada.id, scopes=["score"], by=ada.id)
         _, invitation = invitations.create(db, role="expert", by=ada.id)
-    from davy.schema import metadata
+    from davy.store.schema import metadata
 
     with store.read() as db:
         everything = "".join(str(db.execute(table.select()).all()) for table in metadata.sorted_tables)

@@ -11,10 +11,11 @@ import challenge_case
 from davy.annotation.labelling import labelling
 from davy.annotation.project.store import members, phases, projects
 from davy.challenges import run_challenge
+from davy.challenges.challenge_analysis import write_challenge_queue
 from davy.challenges.store import challenges
 from davy.core import UserError
 from davy.people.store import users
-from davy.reviews.inspection import InspectedItem, MissedItem, correct_gold, summarise_inspection, write_challenge_queue
+from davy.reviews.inspection import InspectedItem, MissedItem, correct_gold, summarise_inspection
 from davy.reviews.inspection import summarise_items as summarise
 from davy.schemes import load
 from davy.shell.app import run

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from davy.annotation.exchange.data_statement import RELEASE_TERMS
 from davy.annotation.labelling.store import items
 from davy.annotation.project import project_creation, project_file
 from davy.annotation.project.store import members, phases, posts
@@ -16,7 +17,7 @@ from davy.detectors import store as detectors
 from davy.detectors.load import load
 from davy.jobs import store as jobs
 from davy.rounds.open_round import open_round
-from davy.rounds.round import ADVERSARIAL, RELEASE_TERMS
+from davy.rounds.round import ADVERSARIAL
 from davy.rounds.store import round_seeds, rounds
 from davy.store import events
 from web_site import Site, post

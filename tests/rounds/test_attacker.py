@@ -8,10 +8,10 @@ from pathlib import Path
 import polars as pl
 import pytest
 
+from davy.annotation.exchange.data_statement import RELEASE_TERMS
 from davy.core import UserError
 from davy.detectors.load import load
 from davy.rounds.attack import STRATEGIES, AttackSeed, attack, attack_target, check_cost, read_words
-from davy.rounds.round import RELEASE_TERMS
 from davy.shell.app import run
 from davy.text.emoji import count, find
 

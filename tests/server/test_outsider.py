@@ -18,7 +18,7 @@ from sqlalchemy import select
 from starlette.testclient import TestClient
 from test_routes import WHO, lines
 
-from davy.schema import metadata
+from davy.store.schema import metadata
 from davy.web.settings import ServerSettings
 from two_projects import SECRET, fill_rooms
 from web_site import BASE, Site, make_site, post, token_in

@@ -151,7 +151,7 @@ def fill_round(db, author: str) -> None:
 
 
 def everything(store: Store) -> dict[str, list]:
-    from davy.schema import metadata
+    from davy.store.schema import metadata
 
     with store.read() as db:
         found = {

@@ -16,10 +16,10 @@ from sqlalchemy import CheckConstraint, inspect, text
 
 from davy.core import UserError
 from davy.people.store import users
-from davy.schema import metadata
 from davy.store import default_url, open_store, schema_versions
 from davy.store.backup import row_counts
 from davy.store.connection import inspect_versions, open_any_version
+from davy.store.schema import metadata
 from davy.store.store import Store, make_engine
 from davy.store.url import parse_url
 

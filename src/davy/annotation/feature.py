@@ -3,6 +3,18 @@
 from davy.core.feature import Command, Feature, JobKind
 
 FEATURE = Feature(
+    tables=(
+        "davy.annotation.care.store.check_ins",
+        "davy.annotation.care.store.responses",
+        "davy.annotation.care.store.work_sessions",
+        "davy.annotation.labelling.store.tables",
+        "davy.annotation.project.store.images",
+        "davy.annotation.project.store.messages",
+        "davy.annotation.project.store.picture_locks",
+        "davy.annotation.project.store.tables",
+        "davy.annotation.settling.store.agreements",
+        "davy.annotation.settling.store.codes",
+    ),
     commands={
         "project": Command(
             "davy.annotation.project.cli.project:app", "Make labelling projects, and take them from phase to phase."
@@ -57,6 +69,7 @@ FEATURE = Feature(
         "davy.annotation.project.pages.images:router",
         "davy.annotation.care.pages.picture_report:router",
     ),
+    managed_projects="davy.annotation.project.store.members:managed_by",
     personal_data="davy.annotation.project.store.member_data:export",
     forget_person="davy.annotation.project.roster:forget_person",
     jobs=(

@@ -1,17 +1,21 @@
-"""What the best systems of a board still get wrong: a kept board in, the error analysis of its top systems out.
+"""What the best systems of a board still get wrong: a kept board in; its top systems' errors, or posts to read, out.
 
 For organisers: the counts are over hidden labels. Only the predictions of the systems that are analysed are read.
 """
 
 from __future__ import annotations
 
+from pathlib import Path
+
 from davy.challenges.challenge import Challenge, ChallengePhase, ChallengeTask
 from davy.challenges.challenge_file import board_task
-from davy.challenges.run_challenge import gold_frame, prediction_frame
+from davy.challenges.run_challenge import find_phase, find_task, gold_frame, prediction_frame
 from davy.challenges.store import challenges, submissions
+from davy.core.errors import UserError
 from davy.evaluation.error_analysis import ErrorAnalysis, analyse_errors
 from davy.evaluation.prediction_matrix import PredictionMatrix, pack_predictions
-from davy.store import Connection
+from davy.reviews.inspection import MissedItem, write_queue
+from davy.store import Connection, Store
 
 TOP = 10
 """EDOS looks at its ten best systems."""
@@ -48,3 +52,18 @@ def analyse_board(
             if any(each in theirs for each in matrix.ids):
                 groups[other.name] = [theirs.get(each) for each in matrix.ids]
     return analyse_errors(matrix, groups=groups)
+
+
+def write_challenge_queue(
+    store: Store, challenge: str, phase: str, task: str, folder: Path, *, top: int, most: int, seed: int
+) -> list[MissedItem]:
+    """Write the queue of what the best systems of a challenge's board all miss; it holds hidden labels."""
+    with store.read() as db:
+        kept = challenges.get(db, challenge)
+        chosen = find_phase(kept, phase)
+        matrix = board_predictions(db, kept, chosen, find_task(kept, task), top=top)
+        texts = challenges.entry_texts(db, kept.id, chosen.data) if matrix else {}
+    if matrix is None:
+        raise UserError(f"The board of {phase!r}, task {task!r} ranks no system by labels yet, so nothing is missed.")
+    title = f"{kept.id} {phase}"
+    return write_queue(matrix, analyse_errors(matrix), texts, folder, title=title, most=most, seed=seed)

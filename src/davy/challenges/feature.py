@@ -3,6 +3,11 @@
 from davy.core.feature import Command, Feature, JobKind
 
 FEATURE = Feature(
+    tables=(
+        "davy.challenges.store.challenges",
+        "davy.challenges.store.submissions",
+        "davy.challenges.store.teams",
+    ),
     commands={
         "challenge": Command(
             "davy.challenges.cli.challenge:app", "Run challenges: hidden labels, phases, teams, submissions, boards."
@@ -13,6 +18,7 @@ FEATURE = Feature(
             "submit": "davy.challenges.cli.submit:submit",
             "baseline": "davy.challenges.cli.submit:baseline",
         },
+        "inspect": {"challenge": "davy.challenges.cli.inspect:challenge"},
     },
     routers=(
         "davy.challenges.pages.challenge:router",

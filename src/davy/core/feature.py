@@ -59,6 +59,8 @@ class Feature:
     """Returns the query for posts that were made from others. It gets the keys of those."""
     fed_phases: str | None = None
     """Returns the ids of phases that it goes on adding posts to. It gets the connection and the project's id."""
+    tables: tuple[str, ...] = ()
+    """Names of the modules that declare tables."""
     papers: Mapping[str, str] = field(default_factory=dict)
     """Functions by the paper whose tables they reproduce, for one page of all papers. They return a `PaperSection`."""
     closing_rules: Mapping[str, str] = field(default_factory=dict)
@@ -69,6 +71,8 @@ class Feature:
     """Returns what gives a post's further meta for an export. It gets the connection and the project."""
     retention: str | None = None
     """Kinds of record that retention rules can remove: a mapping of names to `RetentionKind`."""
+    managed_projects: str | None = None
+    """Returns the ids of the projects that an account manages. It gets the connection and the account's id."""
     jobs_in_use: str | None = None
     """Returns the query for jobs that no retention rule removes."""
 

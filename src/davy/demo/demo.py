@@ -11,7 +11,6 @@ import csv
 import json
 import tempfile
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from importlib import resources
 from pathlib import Path
 from typing import Any
@@ -47,8 +46,8 @@ from davy.store import Connection, Store, events, open_store
 from davy.store.columns import now
 from davy.text.lexicons.read import Lexicon
 from davy.text.lexicons.read import load as load_lexicon
+from davy.web.settings import DEMO_WORD_LIST, DemoAccount
 
-WORD_LIST = "demo word list"
 _CREDIT = Credit("Apache-2.0", "drawn by the Davy developers", "demo")
 DETECTOR_PROJECT = "mill-valley"
 DETECTOR_NAME = "valley"
@@ -59,16 +58,6 @@ SYSTEM_SURVEYS: tuple[dict[str, list[str]], ...] = (
     {"architecture": ["transformer"], "training": ["fine_tuned"], "data": ["labelled_only"], "features": ["none"]},
     {"architecture": ["traditional"], "training": ["none"], "data": ["labelled_only"], "features": ["lexicons"]},
 )
-
-
-@dataclass(frozen=True, slots=True)
-class DemoAccount:
-    """An account of the demo, with the password that its sign-in page shows."""
-
-    login: str
-    password: str
-    role: str
-    name: str
 
 
 PEOPLE: tuple[DemoAccount, ...] = (
@@ -157,7 +146,7 @@ def lexicon() -> Lexicon:
 
 def scorer() -> Scorer:
     """Return the demo's stand-in where no embedded detector is installed: a list of its own words."""
-    return Keywords(_words(), shipped.load("hate").question("hate"), WORD_LIST)
+    return Keywords(_words(), shipped.load("hate").question("hate"), DEMO_WORD_LIST)
 
 
 def _words() -> Lexicon:

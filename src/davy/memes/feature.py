@@ -3,6 +3,10 @@
 from davy.core.feature import Command, Feature
 
 FEATURE = Feature(
+    tables=(
+        "davy.memes.store.image_library",
+        "davy.memes.store.meme_steps",
+    ),
     commands={
         "meme": Command(
             "davy.memes.cli.meme:app",

@@ -3,6 +3,12 @@
 from davy.core.feature import Command, Feature, JobKind
 
 FEATURE = Feature(
+    tables=(
+        "davy.moderation.store.communities",
+        "davy.moderation.store.decisions",
+        "davy.moderation.store.shadows",
+        "davy.moderation.store.suggestions",
+    ),
     commands={
         "migrate": Command("davy.moderation.cli.community:migrate_app", "Come over from Perspective."),
         "community": Command(

@@ -3,6 +3,12 @@
 from davy.core.feature import Command, Feature, JobKind
 
 FEATURE = Feature(
+    tables=(
+        "davy.people.store.invitations",
+        "davy.people.store.keys",
+        "davy.people.store.retention",
+        "davy.people.store.tables",
+    ),
     commands={
         "user": Command("davy.people.cli.user:app", "Invite people, and say what they may do."),
         "key": Command("davy.people.cli.key:app", "Make, list and revoke API keys, which let programs in."),

@@ -253,26 +253,6 @@ def write_queue(
     return items
 
 
-def write_challenge_queue(
-    store: Store, challenge: str, phase: str, task: str, folder: Path, *, top: int, most: int, seed: int
-) -> list[MissedItem]:
-    """Write the queue of what the best systems of a challenge's board all miss; it holds hidden labels."""
-    from davy.challenges.challenge_analysis import board_predictions
-    from davy.challenges.run_challenge import find_phase, find_task
-    from davy.challenges.store import challenges
-    from davy.evaluation.error_analysis import analyse_errors
-
-    with store.read() as db:
-        kept = challenges.get(db, challenge)
-        chosen = find_phase(kept, phase)
-        matrix = board_predictions(db, kept, chosen, find_task(kept, task), top=top)
-        texts = challenges.entry_texts(db, kept.id, chosen.data) if matrix else {}
-    if matrix is None:
-        raise UserError(f"The board of {phase!r}, task {task!r} ranks no system by labels yet, so nothing is missed.")
-    title = f"{kept.id} {phase}"
-    return write_queue(matrix, analyse_errors(matrix), texts, folder, title=title, most=most, seed=seed)
-
-
 def inspected_items(store: Store, project: str) -> list[tuple[InspectedItem, str]]:
     """Return what people found about each item of an inspection project, with its text."""
     from davy.annotation.exchange.row_export import choose_phases, gather_rows

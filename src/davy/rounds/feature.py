@@ -3,6 +3,11 @@
 from davy.core.feature import Command, Feature, JobKind
 
 FEATURE = Feature(
+    tables=(
+        "davy.rounds.store.entries",
+        "davy.rounds.store.round_seeds",
+        "davy.rounds.store.rounds",
+    ),
     commands={
         "round": Command(
             "davy.rounds.cli:app",

@@ -3,6 +3,7 @@
 from davy.core.feature import Feature, JobKind
 
 FEATURE = Feature(
+    tables=("davy.runs.store",),
     routers=(
         "davy.runs.pages.job_runs:router",  # before the trainings, since `runs` and `suites` are none
         "davy.runs.pages.suites:router",

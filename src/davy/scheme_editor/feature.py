@@ -3,6 +3,7 @@
 from davy.core.feature import Feature
 
 FEATURE = Feature(
+    tables=("davy.scheme_editor.store",),
     routers=(
         "davy.scheme_editor.pages.schemes:router",
         "davy.scheme_editor.pages.scheme:router",

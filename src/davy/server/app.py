@@ -47,7 +47,7 @@ from davy.web.limits import Limiter
 from davy.web.metrics import Metrics
 from davy.web.middleware import BodyLimit, Compression, HostCheck, RequestLog, SecurityHeaders
 from davy.web.process_counters import SharedFile
-from davy.web.settings import ServerSettings
+from davy.web.settings import DEMO_WORD_LIST, ServerSettings
 
 logger = logging.getLogger("davy.serve")
 
@@ -98,7 +98,7 @@ def _context(settings: ServerSettings) -> Context:
         alone = as_one_by_one(scorer, settings.threads)
         return Detector(as_cascade(alone) if settings.screen else alone, queue=queue, **more)
 
-    scorer = demo.scorer() if settings.model == demo.WORD_LIST else load(settings.model, images=pictures)
+    scorer = demo.scorer() if settings.model == DEMO_WORD_LIST else load(settings.model, images=pictures)
     shadow = load(settings.shadow) if settings.shadow else None
     store = open_store(settings.database, create=True)
     shared = SharedFile(settings.shared)

@@ -35,7 +35,7 @@ from davy.jobs.processes import WorkerProcesses, set_up_logging
 from davy.people.store import invitations, users
 from davy.store import Store, default_url, events, open_store
 from davy.web.process_counters import SharedFile
-from davy.web.settings import ServerSettings, bracketed, is_loopback, secret_key_for
+from davy.web.settings import DEMO_WORD_LIST, ServerSettings, bracketed, is_loopback, secret_key_for
 
 if TYPE_CHECKING:
     import uvicorn
@@ -241,7 +241,7 @@ def settings_of(asked: ServeOptions, port: int, demo_folder: Path | None = None)
         secret_key=secret_key_for(database),
         base_url=asked.base_url or f"http://{name}:{port}",
         hosts=(*asked.allow_hosts, name),
-        demo=asked.demo,
+        demo_accounts=demo_room.PEOPLE if asked.demo else (),
         files=asked.files,
         shadow=asked.shadow,
         shadow_texts=asked.shadow_texts,
@@ -263,19 +263,19 @@ def default_model(*, demo: bool) -> str:
     """Return the embedded detector where this installation has one, else a word list."""
     if embedded.shipped_names():
         return DEFAULT
-    return demo_room.WORD_LIST if demo else WORD_LIST
+    return DEMO_WORD_LIST if demo else WORD_LIST
 
 
 def announcement(asked: ServeOptions, settings: ServerSettings, store: Store) -> list[str]:
     """Return the lines that say where the server is and what to do first."""
     lines = [f"Davy is at {settings.base_url}  (stop with Ctrl+C)"]
-    if settings.model in (WORD_LIST, demo_room.WORD_LIST) and not asked.model:
+    if settings.model in (WORD_LIST, DEMO_WORD_LIST) and not asked.model:
         lines.append("No embedded detector is installed: texts are scored by a word list. Choose one with --model.")
     if asked.model and (default := _default_detector(store)):
         lines.append(f"{default} answers by default, as chosen with davy model default; --model by its name.")
     if settings.demo:
         lines.append("Demo accounts:")
-        lines += [f"  {who.role:<10} login {who.login:<10} password {who.password}" for who in demo_room.PEOPLE]
+        lines += [f"  {who.role:<10} login {who.login:<10} password {who.password}" for who in settings.demo_accounts]
     elif link := first_admin_link(settings, store):
         lines += ["There is no account yet. Make the first admin (the link works once, for a day):", f"  {link}"]
     if not is_loopback(asked.host) and not settings.https:

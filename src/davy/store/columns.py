@@ -2,7 +2,7 @@
 
 Text is checked before it is stored, because PostgreSQL can't hold a NUL and neither database can hold half of a
 surrogate pair: what one takes, both take. Ids are made here and not by the database, so that rows can move between the
-two. `metadata` is the one set of tables; `davy.schema` names the modules that fill it.
+two. `metadata` is the one set of tables; `davy.store.schema` imports the modules that fill it.
 """
 
 from __future__ import annotations

@@ -19,7 +19,19 @@ from davy.jobs import job_files
 from davy.store.url import parse_url, sqlite_path
 
 LOOPBACK_NAMES: tuple[str, ...] = ("localhost", "127.0.0.1", "[::1]")
+DEMO_WORD_LIST = "demo word list"
+"""The model's name where the demo scores by its own words."""
 _SHORTEST_SECRET = 32
+
+
+@dataclass(frozen=True, slots=True)
+class DemoAccount:
+    """An account of the demo, with the password that its sign-in page shows."""
+
+    login: str
+    password: str
+    role: str
+    name: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,7 +44,8 @@ class ServerSettings:
     base_url: str = "http://127.0.0.1:8460"
     hosts: tuple[str, ...] = ()
     """Further names that the Host header may carry; the base URL's and loopback's always may."""
-    demo: bool = False
+    demo_accounts: tuple[DemoAccount, ...] = ()
+    """Whom the sign-in page offers, with their passwords; only the demo has any."""
     files: Path | None = None
     """Where exports and uploads are kept; None is beside the SQLite file."""
     shared: Path | None = None
@@ -76,6 +89,11 @@ class ServerSettings:
                 f"DAVY_SECRET_KEY has {len(self.secret_key)} characters and needs {_SHORTEST_SECRET}. "
                 'Make one: python -c "import secrets; print(secrets.token_hex(32))"'
             )
+
+    @property
+    def demo(self) -> bool:
+        """Whether this is the demo, which anybody may enter."""
+        return bool(self.demo_accounts)
 
     @property
     def https(self) -> bool:

@@ -17,7 +17,6 @@ from itsdangerous import BadSignature, URLSafeTimedSerializer
 from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 
-from davy.demo.demo import PEOPLE
 from davy.people.pages.visitor import Anyone, Form, check_rate, client_address, field, find_visitor
 from davy.people.passwords import check_password, needs_rehash, rehash_password
 from davy.people.store import sessions, users
@@ -128,7 +127,7 @@ def _note_refusal(request: Request, account: User | None) -> None:
 
 
 def _page(request: Request, next_path: str, *, login: str = "", wrong: str = "", status: int = 200) -> Response:
-    people = PEOPLE if context_of(request).settings.demo else ()
+    people = context_of(request).settings.demo_accounts
     return render.page(
         request, "sign_in.html", status=status, next=render.own_path(next_path), login=login, wrong=wrong, people=people
     )

@@ -27,7 +27,6 @@ from davy.people.quotas import rate_of
 from davy.people.store import keys, sessions
 from davy.people.store.sessions import SignInSession
 from davy.people.store.users import User
-from davy.scoring.queue.load_shedding import count_under_way
 from davy.web import cookies, csrf
 from davy.web.context import context_of
 from davy.web.errors import LocalizedError, SignInRequired
@@ -179,10 +178,17 @@ def key_or_session(scope: str, act: str) -> Callable[..., Awaitable[User]]:
 
     async def check(request: Request, authorization: Annotated[str | None, Header()] = None) -> User:
         who = await authorise(request, authorization, scope, act)
-        count_under_way(request)
+        _count_under_way(request)
         return who
 
     return check
+
+
+def _count_under_way(request: Request) -> None:
+    """Count a request as under way from now on, where it came through a scoring door: its sender is known."""
+    count = getattr(request.state, "count_under_way", None)
+    if count is not None:
+        count()
 
 
 async def authorise(
@@ -221,7 +227,7 @@ def key_only(scope: str, act: str) -> Callable[..., Awaitable[User]]:
         if not secret.strip():
             raise SignInRequired
         who = await _by_key(request, secret.strip(), scope, act)
-        count_under_way(request)
+        _count_under_way(request)
         return who
 
     return check

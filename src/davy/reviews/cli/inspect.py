@@ -68,32 +68,8 @@ def create(
         )
         posts = comparing.gold_posts(source)
         items = inspection.write_inspection(comparison, posts, out, question=question, most=most, seed=seed)
-    _note_project(out, len(items))
+    note_project(out, len(items))
     console.note("They are in clear in the files. Give people breaks, and let them refuse.")
-
-
-@app.command()
-def challenge(
-    name: Annotated[str, typer.Argument(metavar="CHALLENGE", help="The challenge's id, on this server.")],
-    phase: Annotated[str, typer.Option(metavar="P", help="The phase whose board counts.")],
-    task: Annotated[str, typer.Option(metavar="T", help="The task.")],
-    out: Out,
-    top: Annotated[int, typer.Option(metavar="K", min=1, help="What the best K systems all miss.")] = 10,
-    most: Annotated[int, typer.Option(metavar="N", min=1, help="At most so many posts, drawn by the seed.")] = 100,
-    seed: Annotated[int, typer.Option(help="The seed of the sample.")] = 0,
-    database: Database = None,
-) -> None:
-    """Write the same from a challenge's board: the posts that its best systems all miss. They show hidden labels.
-
-    Examples:
-
-      davy inspect challenge mill-valley --phase test --task A --out queue
-    """
-    from davy.store import open_store
-
-    with open_store(database) as store:
-        items = inspection.write_challenge_queue(store, name, phase, task, out, top=top, most=most, seed=seed)
-    _note_project(out, len(items))
 
 
 @app.command()
@@ -132,7 +108,7 @@ def review(
 
     with open_store(database) as store:
         count = inspection.write_review(store, project, out, scheme=scheme)
-    _note_project(out, count)
+    note_project(out, count)
 
 
 @app.command()
@@ -160,7 +136,7 @@ def correct(
     console.note(f"Written: {out}. Data {corrected.before} → {corrected.after}")
 
 
-def _note_project(out: Path, posts: int) -> None:
+def note_project(out: Path, posts: int) -> None:
     """Say what was written, and what the project will be called: later commands ask for it by that name."""
     from davy.annotation.project.project_file import read_plan
 

@@ -14,7 +14,6 @@ from starlette.requests import Request
 
 from davy.annotation.project.store import projects
 from davy.core.errors import UserError
-from davy.demo import demo
 from davy.detectors import folder as folders
 from davy.detectors import store as detectors
 from davy.detectors.store import RegisteredDetector
@@ -26,6 +25,7 @@ from davy.scoring.queue.detector import Detector
 from davy.store import Connection
 from davy.web.context import context_of
 from davy.web.errors import LocalizedError
+from davy.web.settings import DEMO_WORD_LIST
 
 TRAINED = "trained:"
 """What the key of a project's own detector begins with; its training's id follows."""
@@ -61,7 +61,7 @@ def list_choices(request: Request, who: User, project: str | None = None) -> lis
         DetectorChoice(it.full_name, it.name, it.version, it.source, it.questions, registered=it.id) for it in entries
     ]
     started = context.detectors.started.model
-    if context.settings.model != demo.WORD_LIST:
+    if context.settings.model != DEMO_WORD_LIST:
         own = DetectorChoice(
             f"{started['name']}@{started['version']}", str(started["name"]), str(started["version"]),
             context.settings.model, context.detectors.started.questions,

@@ -14,7 +14,6 @@ import asyncio
 import time
 from collections import OrderedDict, deque
 
-from starlette.requests import Request
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from davy.scoring.queue.batching import QueueFull
@@ -62,7 +61,7 @@ class LoadShedding:
                 scored = message["status"] == 200
             await send(message)
 
-        scope.setdefault("state", {})["count_under_way"] = count
+        scope.setdefault("state", {})["count_under_way"] = count  # called once the sender is known
         try:
             await self.app(scope, receive, send_noting)
         finally:
@@ -85,10 +84,3 @@ class LoadShedding:
             return 0.0
         seconds = time.monotonic() - self._answered[0]
         return self._under_way * seconds / len(self._answered)
-
-
-def count_under_way(request: Request) -> None:
-    """Count a request as under way from now on, where it came through a scoring door: its sender is known."""
-    count = getattr(request.state, "count_under_way", None)
-    if count is not None:
-        count()

@@ -2,7 +2,7 @@
 
 from alembic import context
 
-from davy.schema import metadata
+from davy.store.schema import metadata
 from davy.store.schema_versions import VERSION_TABLE
 
 context.configure(

@@ -67,6 +67,12 @@ def of_project(
     return found if role is None else [member for member in found if role in member.roles]
 
 
+def managed_by(db: Connection, user_id: str) -> list[str]:
+    """Return the ids of the projects that a person manages."""
+    own = select(members.c.project, members.c.roles).where(members.c.user_id == user_id, members.c.left_at.is_(None))
+    return [row.project for row in db.execute(own) if "manager" in row.roles.split("|")]
+
+
 def set_roles(db: Connection, project_id: str, user_id: str, roles: Iterable[str], *, by: str) -> Member:
     """Change what a person may do in a project."""
     wanted = check_roles(roles)

@@ -24,8 +24,8 @@ from davy.annotation.project.store.posts import keys_of, owned_by
 from davy.annotation.project.store.tables import items, posts, projects
 from davy.annotation.project.store.tables import phases as phase_table
 from davy.core.feature import features
-from davy.schema import metadata
 from davy.store import events
+from davy.store.schema import metadata
 
 CHUNK = 500
 _COUNTED_AS = {"done": "given", "again": "given", "refused": "refused", "skipped": "skipped"}
