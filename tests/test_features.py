@@ -32,7 +32,7 @@ def test_whatever_a_feature_names_exists():
         named = [getattr(feature, hook) for hook in HOOKS if getattr(feature, hook) is not None]
         named += [command.target for command in feature.commands.values()]
         named += [function for group in feature.subcommands.values() for function in group.values()]
-        named += [*feature.closing_rules.values(), *feature.papers.values()]
+        named += [*feature.closing_rules.values(), *feature.papers.values(), *feature.scheme_uses.values()]
         assert all(resolve_name(name) is not None for name in named)
 
 

@@ -71,6 +71,8 @@ class Feature:
     """Returns what gives a post's further meta for an export. It gets the connection and the project."""
     retention: str | None = None
     """Kinds of record that retention rules can remove: a mapping of names to `RetentionKind`."""
+    scheme_uses: Mapping[str, str] = field(default_factory=dict)
+    """Functions by what uses a scheme: `answers` or `projects`. They return the queries for a name and a version."""
     managed_projects: str | None = None
     """Returns the ids of the projects that an account manages. It gets the connection and the account's id."""
     jobs_in_use: str | None = None

@@ -16,7 +16,7 @@ from typing import Any
 
 from davy.annotation.labelling.store import assignments
 from davy.annotation.project.project import Project
-from davy.annotation.project.store import messages, projects
+from davy.annotation.project.store import messages, project_schemes, projects
 from davy.core import Guideline, Scheme, UserError, Wording
 from davy.core.errors import nearest
 from davy.schemes.store import schemes
@@ -32,7 +32,7 @@ LONGEST_CHANGES = 2_000
 
 def scheme_of(db: Connection, project: Project) -> Scheme:
     """Return a project's scheme; in a write transaction its questions can't change until that ends."""
-    stamp = schemes.stamp_of(db, project)
+    stamp = project_schemes.stamp_of(db, project)
     known = _read.get(stamp)
     if known is None:
         if len(_read) >= MOST:

@@ -7,7 +7,6 @@ from fastapi import APIRouter
 from starlette.requests import Request
 from starlette.responses import Response
 
-from davy.annotation.project.store import projects
 from davy.core.errors import UserError
 from davy.people.pages.sign_in import start_session
 from davy.people.pages.visitor import Anyone, Form, check_rate, client_address, field
@@ -101,7 +100,7 @@ def _page(
     project = None
     if invitation.project:
         with context_of(request).store.read() as db:
-            project = projects.get(db, invitation.project)
+            project = invitations.project_title(db, invitation.project)
     return render.page(
         request,
         "invitation.html",

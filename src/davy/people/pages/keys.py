@@ -1,7 +1,6 @@
-"""API keys, one's own (`/keys`) and a project's: make one with scopes, see it once, revoke it.
+"""One's own API keys (`/keys`): make one with scopes, see it once, revoke it. Admins see and revoke everyone's.
 
-Admins see and revoke everyone's. A project's key opens that project's API and nothing else, and only
-what its maker may do there; its managers give it a quota and revoke it, whoever made it.
+What makes and revokes a key serves a project's page of keys, too.
 """
 # ruff: noqa: ARG001 — a route's signature says what it needs, such as a permission or a checked form
 
@@ -16,15 +15,12 @@ from starlette.datastructures import FormData
 from starlette.requests import Request
 from starlette.responses import Response
 
-from davy.annotation.project.pages.project_access import Manages, ProjectAccess, project_page
-from davy.annotation.project.store import projects
 from davy.people.pages.confirm import FreshPassword
 from davy.people.pages.visitor import Form, allowed, field, whole_number
 from davy.people.permissions import may
 from davy.people.store import keys, users
 from davy.people.store.keys import ApiKey
 from davy.people.store.users import User
-from davy.store.columns import now
 from davy.web import render
 from davy.web.context import context_of
 from davy.web.errors import LocalizedError
@@ -41,19 +37,13 @@ def own_keys(request: Request, me: Maker) -> Response:
     return _own_page(request, me)
 
 
-@router.get("/projects/{project_id}/keys")
-def project_keys(request: Request, place: Manages) -> Response:
-    """Return the project's keys, with what each used today."""
-    return _project_page(request, place)
-
-
 def _own_page(request: Request, me: User, **shown: Any) -> Response:
     with context_of(request).store.read() as db:
         found = keys.list_keys(db, owner=_owner(me))
         owners = {user.id: user.name for user in users.list_users(db)}
-        titles = {it.id: it.title for it in projects.list_projects(db)}
+        titles = keys.project_titles(db)
     scopes = [scope for scope in keys.SCOPES if scope != "admin" or me.role == "admin"]
-    values = _values(request, found, owners if _owner(me) is None else {}, scopes, **shown)
+    values = key_values(request, found, owners if _owner(me) is None else {}, scopes, **shown)
     return render.page(request, "keys.html", used={}, project_titles=titles, **values)
 
 
@@ -61,39 +51,16 @@ def _own_page(request: Request, me: User, **shown: Any) -> Response:
 @refused_by(_own_page)
 def make(request: Request, me: Maker, fresh: FreshPassword, form: Form) -> Response:
     """Make a key and show its secret, this once."""
-    return _own_page(request, me, secret=_make(request, me, form))
-
-
-def _project_page(request: Request, place: ProjectAccess, **shown: Any) -> Response:
-    day = f"{now():%Y-%m-%d}"
-    with context_of(request).store.read() as db:
-        found = keys.list_keys(db, project=place.project.id)
-        owners = {user.id: user.name for user in users.list_users(db)}
-        used = {key.id: keys.usage_of_day(db, key.id, day).posts for key in found}
-    values = _values(request, found, owners, keys.PROJECT_SCOPES, **shown)
-    return project_page(request, place, "project_keys.html", used=used, project_titles={}, **values)
-
-
-@router.post("/projects/{project_id}/keys")
-@refused_by(_project_page)
-def make_in_project(request: Request, place: Manages, fresh: FreshPassword, form: Form) -> Response:
-    """Make a key for this project and show its secret, this once."""
-    return _project_page(request, place, secret=_make(request, place.account, form, project=place.project.id))
+    return _own_page(request, me, secret=make_key(request, me, form))
 
 
 @router.post("/keys/{key_id}/revoke")
 def revoke(request: Request, key_id: str, me: Maker, form: Form) -> Response:
     """Stop a key for good: one's own, or with the permission anyone's."""
-    return _revoke(request, key_id, me, "/keys", owner=_owner(me))
+    return revoke_key(request, key_id, me, "/keys", owner=_owner(me))
 
 
-@router.post("/projects/{project_id}/keys/{key_id}/revoke")
-def revoke_in_project(request: Request, place: Manages, key_id: str, form: Form) -> Response:
-    """Stop a key of this project for good, whoever made it."""
-    return _revoke(request, key_id, place.account, f"{place.address}/keys", project=place.project.id)
-
-
-def _make(request: Request, me: User, form: FormData, *, project: str | None = None) -> str:
+def make_key(request: Request, me: User, form: FormData, *, project: str | None = None) -> str:
     """Make the key that a form asks for and return its secret."""
     days = field(form, "days")
     if days not in ("", "30", "90", "365"):
@@ -113,7 +80,8 @@ def _make(request: Request, me: User, form: FormData, *, project: str | None = N
     return secret
 
 
-def _revoke(request: Request, key_id: str, me: User, back: str, **whose: str | None) -> Response:
+def revoke_key(request: Request, key_id: str, me: User, back: str, **whose: str | None) -> Response:
+    """Stop one of the keys that `whose` lists, and return the way back to the page."""
     with context_of(request).store.write() as db:
         if key_id not in {key.id for key in keys.list_keys(db, **whose)}:
             raise LocalizedError("no_such", status=404)
@@ -127,7 +95,7 @@ def _owner(me: User) -> str | None:
     return None if may(me.role, "revoke any key") else me.id
 
 
-def _values(
+def key_values(
     request: Request,
     found: list[ApiKey],
     owners: dict[str, str],

@@ -1,4 +1,4 @@
-"""Retention: after how long the server, or a project, deletes what is old. A rule's page shows first what would go."""
+"""Retention: after how long the server deletes what is old. A rule's page shows first what would go."""
 # ruff: noqa: ARG001 — a route's signature says what it needs, such as a permission or a checked form
 
 from __future__ import annotations
@@ -10,7 +10,6 @@ from starlette.datastructures import FormData
 from starlette.requests import Request
 from starlette.responses import Response
 
-from davy.annotation.project.pages.project_access import Manages, ProjectAccess, project_page
 from davy.people.pages.confirm import FreshPassword
 from davy.people.pages.visitor import Form, allowed, field, whole_number
 from davy.people.retention import preview
@@ -36,41 +35,18 @@ def server_rules(request: Request, me: Operator) -> Response:
 def _server_page(
     request: Request, *, asked: RetentionRule | None = None, wrong: str = "", status: int = 200
 ) -> Response:
-    return render.page(request, "retention.html", status=status, wrong=wrong, **_values(request, None, asked))
+    return render.page(request, "retention.html", status=status, wrong=wrong, **retention_values(request, None, asked))
 
 
 @router.post("/retention")
 @refused_by(_server_page)
 def change_server_rules(request: Request, me: Operator, fresh: FreshPassword, form: Form) -> Response:
     """Show what a rule would remove, set it, or end it."""
-    asked = _change(request, None, form, by=me.id)
+    asked = change_rules(request, None, form, by=me.id)
     return render.redirect(request, "/retention", "saved") if asked is None else _server_page(request, asked=asked)
 
 
-@router.get("/projects/{project_id}/retention")
-def project_rules(request: Request, place: Manages) -> Response:
-    """Return a project's rules."""
-    return _project_page(request, place)
-
-
-def _project_page(
-    request: Request, place: ProjectAccess, *, asked: RetentionRule | None = None, wrong: str = "", status: int = 200
-) -> Response:
-    values = _values(request, place.project.id, asked)
-    return project_page(request, place, "project_retention.html", status=status, wrong=wrong, **values)
-
-
-@router.post("/projects/{project_id}/retention")
-@refused_by(_project_page)
-def change_project_rules(request: Request, place: Manages, fresh: FreshPassword, form: Form) -> Response:
-    """Show what a rule of the project would remove, set it, or end it."""
-    asked = _change(request, place.project.id, form, by=place.account.id)
-    if asked is None:
-        return render.redirect(request, f"{place.address}/retention", "saved")
-    return _project_page(request, place, asked=asked)
-
-
-def _change(request: Request, project: str | None, form: FormData, *, by: str) -> RetentionRule | None:
+def change_rules(request: Request, project: str | None, form: FormData, *, by: str) -> RetentionRule | None:
     """Do what a form asks; return the rule that it only asks about, or None where the rules changed."""
     store, what = context_of(request).store, field(form, "what")
     if what not in retention.names_for(project):
@@ -90,7 +66,7 @@ def _change(request: Request, project: str | None, form: FormData, *, by: str) -
     return None
 
 
-def _values(request: Request, project: str | None, asked: RetentionRule | None) -> dict[str, Any]:
+def retention_values(request: Request, project: str | None, asked: RetentionRule | None) -> dict[str, Any]:
     """Return each kind of record with its rule, if it has one, and what would go by it now, or by the one asked for."""
     context = context_of(request)
     with context.store.read() as db:

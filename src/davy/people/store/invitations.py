@@ -114,6 +114,11 @@ def get_usable(db: Connection, token: str) -> Invitation:
     return invitation
 
 
+def project_title(db: Connection, project_id: str) -> str:
+    """Return the title of the project that an invitation names."""
+    return projects.get(db, project_id).title
+
+
 def accept(
     db: Connection, token: str, *, login: str, name: str, password_hash: str, language: str = "en"
 ) -> users.User:

@@ -125,6 +125,11 @@ def create(
     return key, secret
 
 
+def project_titles(db: Connection) -> dict[str, str]:
+    """Return each project's title, which lists of keys show."""
+    return {project.id: project.title for project in projects.list_projects(db)}
+
+
 def _check_project(db: Connection, project_id: str, owner: users.User, scopes: Sequence[str]) -> None:
     """Refuse a key for a project where its owner is nobody, or with a scope that reaches beyond it."""
     projects.get(db, project_id)

@@ -10,19 +10,16 @@ import json
 from collections.abc import Mapping
 from dataclasses import dataclass, fields, is_dataclass
 from datetime import datetime
+from pkgutil import resolve_name
 from typing import Any
 
-from sqlalchemy import Column, Connection, ForeignKeyConstraint, Integer, Table, bindparam, func, insert, select, update
+from sqlalchemy import Column, Connection, ForeignKeyConstraint, Integer, Table, func, insert, select, update
 
-from davy.annotation.labelling.store.tables import annotations, verdicts
-from davy.annotation.project.project import Project
-from davy.annotation.project.store.tables import project_guidelines, projects
 from davy.core import Guideline, Scheme, UserError
 from davy.core.errors import nearest
+from davy.core.feature import features
 from davy.store import events
 from davy.store.columns import JsonColumn, TextColumn, TimeColumn, metadata, now
-from davy.store.statements import ONE, PreparedStatement
-from davy.store.store import is_writing
 
 schemes = Table(
     "schemes",
@@ -62,24 +59,6 @@ class StoredScheme:
     added_by: str
 
 
-_NEWEST = (
-    select(project_guidelines.c.version)
-    .where(project_guidelines.c.project == bindparam("project"))
-    .order_by(project_guidelines.c.version.desc())
-    .limit(ONE)
-)
-_STAMPS = select(
-    schemes.c.digest,
-    func.length(schemes.c.yaml),
-    _NEWEST.scalar_subquery(),
-    _NEWEST.with_only_columns(project_guidelines.c.digest).scalar_subquery(),
-).where(schemes.c.name == bindparam("name"), schemes.c.version == bindparam("version"))
-_STAMP, _STAMP_LOCKED = (
-    PreparedStatement(_STAMPS),
-    PreparedStatement(_STAMPS.with_for_update(of=schemes, read=True, key_share=True)),
-)
-
-
 def digest(scheme: Scheme) -> str:
     """Return a hash of the questions and labels with all their words; guidelines are not part of it."""
     return _hash(scheme.questions)
@@ -99,7 +78,7 @@ def save(db: Connection, scheme: Scheme, yaml: str, *, by: str) -> StoredScheme:
         db.execute(insert(schemes).values(name=scheme.name, version=scheme.version, **values))
         events.record(db, by=by, what="scheme added", about=about, digest=new)
     elif kept.digest != new:
-        if has_answers(db, scheme.name, scheme.version) or _has_project(db, scheme):
+        if has_answers(db, scheme.name, scheme.version) or _is_used(db, "projects", scheme.name, scheme.version):
             raise UserError(
                 f"Scheme {scheme.name!r} version {scheme.version} is in use, so it can't change. "
                 f"Set its version to {scheme.version + 1}, or copy it: davy scheme copy {scheme.name}",
@@ -107,7 +86,7 @@ def save(db: Connection, scheme: Scheme, yaml: str, *, by: str) -> StoredScheme:
             )
         db.execute(update(schemes).where(*key).values(yaml=yaml, digest=new))
         events.record(db, by=by, what="scheme changed", about=about, was=kept.digest, digest=new)
-    elif kept.yaml != yaml and not _has_project(db, scheme):
+    elif kept.yaml != yaml and not _is_used(db, "projects", scheme.name, scheme.version):
         db.execute(update(schemes).where(*key).values(yaml=yaml))
         events.record(db, by=by, what="scheme text changed", about=about)
     for guideline in scheme.guidelines:
@@ -125,32 +104,6 @@ def get(db: Connection, name: str, version: int | None = None) -> StoredScheme:
     return stored
 
 
-def stamp_of(db: Connection, project: Project) -> tuple[Any, ...]:
-    """Return what differs whenever a project's scheme or its guidelines do.
-
-    What was read under one stamp need not be read again. In a write transaction the scheme's questions can't change
-    until that ends.
-    """
-    row = _stamp(db).one(db, _stamp_values(project))
-    if row is None:
-        which = f"{project.scheme!r} version {project.scheme_version}"
-        raise UserError(f"This database has no scheme {which}.", status=404)
-    return project.id, project.scheme, project.scheme_version, *row
-
-
-def prefetch_stamp(db: Connection, project: Project) -> None:
-    """Send early what `stamp_of` reads."""
-    _stamp(db).prefetch(db, _stamp_values(project))
-
-
-def _stamp(db: Connection) -> PreparedStatement:
-    return _STAMP_LOCKED if is_writing(db) else _STAMP
-
-
-def _stamp_values(project: Project) -> dict[str, Any]:
-    return {"name": project.scheme, "version": project.scheme_version, "project": project.id}
-
-
 def list_schemes(db: Connection) -> list[StoredScheme]:
     """Return every version of every scheme, by name and version."""
     rows = db.execute(select(schemes).order_by(schemes.c.name, schemes.c.version))
@@ -159,10 +112,12 @@ def list_schemes(db: Connection) -> list[StoredScheme]:
 
 def has_answers(db: Connection, name: str, version: int) -> bool:
     """Whether anyone answered under this version, or a verdict was given under it."""
-    return any(
-        db.execute(select(table.c.id).where(table.c.scheme == name, table.c.scheme_version == version).limit(1)).first()
-        for table in (annotations, verdicts)
-    )
+    return _is_used(db, "answers", name, version)
+
+
+def _is_used(db: Connection, by: str, name: str, version: int) -> bool:
+    uses = [resolve_name(each.scheme_uses[by]) for each in features() if by in each.scheme_uses]
+    return any(db.execute(query).first() for queries in uses for query in queries(name, version))
 
 
 def guideline_content(guideline: Guideline) -> tuple[dict[str, Any], str]:
@@ -199,11 +154,6 @@ def _add_guideline(db: Connection, scheme: Scheme, guideline: Guideline, *, by: 
     )
     about = f"scheme {scheme.name} {scheme.version}"
     events.record(db, by=by, what="guideline added", about=about, guideline=guideline.version)
-
-
-def _has_project(db: Connection, scheme: Scheme) -> bool:
-    key = (projects.c.scheme == scheme.name, projects.c.scheme_version == scheme.version)
-    return db.execute(select(projects.c.id).where(*key).limit(1)).first() is not None
 
 
 def _find_version(db: Connection, name: str, version: int | None, *, lock: bool = False) -> StoredScheme | None:

@@ -8,13 +8,13 @@ from sqlalchemy import Connection
 
 from davy.annotation.labelling.store import annotations, item_selection, tallies
 from davy.annotation.project.project import Item, Project
+from davy.annotation.project.store import project_schemes
 from davy.annotation.settling.store import cases, verdicts
-from davy.schemes.store import schemes
 
 
 def scheme(db: Connection, project: Project) -> None:
     """Expect that a project's scheme is asked for."""
-    schemes.prefetch_stamp(db, project)
+    project_schemes.prefetch_stamp(db, project)
 
 
 def next_item(db: Connection, project_id: str, phase_id: str, annotator: str) -> None:
