@@ -151,6 +151,15 @@ def make(client: Any, file: bytes | None = None, *, filename: str = "posts.csv",
     return client.post("/projects/new/upload", data={"csrf": token, **values}, files=files)
 
 
+def test_the_navigation_leaves_out_what_a_project_has_no_use_for(site, project):
+    labels, manages = (site.as_(who).get("/projects/pilot").text for who in ("annotator", "expert"))
+    link = 'href="/projects/pilot/{}"'
+    assert link.format("label") in labels
+    assert link.format("rounds") not in labels  # there are none, and only a manager opens the first
+    assert link.format("rounds") in manages
+    assert link.format("memes") not in labels + manages
+
+
 def test_a_project_is_made_from_a_preset_and_a_file(site):
     manager = site.as_("expert")
     made = make(manager, b"id,text\n1,one\n2,two\n", roster="annotator\nnew@example.org expert wellbeing\n")
