@@ -44,6 +44,8 @@ NOUN_MODULES = {
 
 EXCEPTIONS: dict[tuple[str, str], str] = {
     ("davy.core.feature", "davy.features"): "the one list of features that everything else asks",
+    ("davy.annotation.project.next_steps", "davy.rounds.store.entries"): "contrasts to write are a next step",
+    ("davy.annotation.project.next_steps", "davy.rounds.store.rounds"): "a round is among a project's next steps",
     ("davy.people.store.invitations", "davy.annotation.project.store.members"): "an invitation may be to a project",
     ("davy.people.store.invitations", "davy.annotation.project.store.projects"): "an invitation may be to a project",
     ("davy.people.store.keys", "davy.annotation.project.store.members"): "a key may be bound to a project",
