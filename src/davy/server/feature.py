@@ -5,6 +5,9 @@ from davy.core.feature import Command, Feature
 FEATURE = Feature(
     commands={
         "serve": Command("davy.server.cli.serve:serve", "Serve the web workbench and the API."),
+        "doctor": Command(
+            "davy.server.cli.doctor:doctor", "Check a deployment and say what is wrong, a line for each part."
+        ),
         "work": Command(
             "davy.server.cli.work:work",
             "Run background jobs until Ctrl+C: exports, imports, trainings, scoring, evaluations, checks.",

@@ -6,6 +6,7 @@ not have is refused with its line, so that a slip of the pen does not go unnotic
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -17,11 +18,15 @@ from davy.files.yaml_nodes import Problems, plain_values, read_file
 
 def use_config(context: typer.Context, path: Path | None) -> Path | None:
     """Make the options in a file the defaults of the command that is about to run."""
+    return use_options(context, path, [str(param.name) for param in context.command.params if param.name != "config"])
+
+
+def use_options(context: typer.Context, path: Path | None, names: Sequence[str]) -> Path | None:
+    """Make the options in a file defaults; `names` may be in it, also those that this command does not have."""
     if path is None or context.resilient_parsing:
         return path
     problems = Problems(str(path), what="file of options", example="docs/serve/running.md")
     root = read_file(path, problems)
-    names = [str(param.name) for param in context.command.params if param.name != "config"]
     known = {name.replace("_", "-"): name for name in names}
     values: dict[str, Any] = {}
     for key, node in (root or {}).items():
