@@ -81,7 +81,7 @@ def _leaves(node: ast.expr) -> Iterable[ast.expr]:
         for argument in node.args:
             yield from _leaves(argument)
     elif (
-        (isinstance(node, ast.Constant) and type(node.value) in (int, float) and abs(node.value) <= 100)
+        (isinstance(node, ast.Constant) and isinstance(node.value, int | float) and node.value <= 100)
         or (isinstance(node, ast.Call) and _name(node.func) == "words" and _kinds(node))
         or (isinstance(node, ast.Name | ast.Subscript) and _answer(node)[0])
     ):

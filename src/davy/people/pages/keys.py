@@ -65,7 +65,6 @@ def make_key(request: Request, me: User, form: FormData, *, project: str | None 
     days = field(form, "days")
     if days not in ("", "30", "90", "365"):
         raise LocalizedError("choice")
-    quotas = {name: whole_number(form, name, most=10**15) for name in ("per_minute", "per_day")} if project else {}
     with context_of(request).store.write() as db:
         _, secret = keys.create(
             db,
@@ -75,7 +74,8 @@ def make_key(request: Request, me: User, form: FormData, *, project: str | None 
             by=me.id,
             lasts=timedelta(days=int(days)) if days else None,
             project=project,
-            **quotas,
+            per_minute=whole_number(form, "per_minute", most=10**15) if project else None,
+            per_day=whole_number(form, "per_day", most=10**15) if project else None,
         )
     return secret
 
