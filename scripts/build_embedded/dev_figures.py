@@ -16,6 +16,7 @@ from pathlib import Path
 import numpy as np
 from corpora import labelled
 from finish import report
+from offence import olid
 from prepare import leaky
 
 from davy.detectors import folder as folders
@@ -47,6 +48,7 @@ def main() -> None:
     everything = labelled(args.data)
     twins = leaky(everything, len(everything))
     dev = [(post, bool(twin)) for post, twin in zip(everything, twins, strict=True) if post.part == "dev"]
+    dev += [(post, False) for post in olid(args.data) if post.part == "dev"]
     texts = [post.text for post, _ in dev]
     found = {}
     for title, folder in (("", args.folder), ("before, ", args.before)):

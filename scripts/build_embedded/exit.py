@@ -1,6 +1,7 @@
 """The exit of an embedded detector, from the states that `exit_states.py` wrote.
 
     OMP_NUM_THREADS=1 python exit.py --layer 2 --states DIR --folder DIR [--parts 4] [--epochs 6] [--write] > exit.json
+    … --again --learnt N    a head that was learnt elsewhere (STATES/head2.pt, from N posts); marks alone are chosen
 
 A small head learns, from the network's states after a layer, to foresee what the network will say. Then its marks and
 the screen's are chosen together, on posts that neither learnt from: those that make the encoder's work on Reddit's
@@ -21,7 +22,8 @@ from pathlib import Path
 import numpy as np
 import torch
 import torch.nn.functional as F
-from network_split import LARGEST, ExitHead, SplitNetwork
+from exit_net import Net
+from network_split import SplitNetwork
 from screen_nets import QUESTIONS
 
 from davy.detectors import folder as folders
@@ -32,41 +34,9 @@ LOST_ELSEWHERE = 0.01
 """The share of flagged posts that screen and exit together may clear: more on Reddit, where few are flagged."""
 LEVELS = np.concatenate([np.linspace(0, 0.04, 33), np.linspace(0.045, 0.12, 16)])
 """Where marks may lie: below these shares of the flagged posts of a question."""
-FILTERS, MIDDLE = 128, 64
 HEAD_COST = 0.01
 """What the head costs, as a share of the whole network."""
 BATCH, RATE = 192, 2e-3
-
-
-class Net(torch.nn.Module):
-    """The head: filters over each token, their loudest and mean answer over a post, and two layers."""
-
-    def __init__(self, width: int) -> None:
-        super().__init__()
-        self.filters = torch.nn.Linear(width, FILTERS)
-        self.middle = torch.nn.Linear(2 * FILTERS, MIDDLE)
-        self.last = torch.nn.Linear(MIDDLE, len(QUESTIONS))
-        self.drop = torch.nn.Dropout(0.1)
-
-    def forward(self, states: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
-        heard = torch.relu(self.filters(states)) * mask[:, :, None]
-        seen = torch.cat([heard.amax(1), heard.sum(1) / mask.sum(1, keepdim=True)], dim=1)
-        found: torch.Tensor = self.last(self.drop(torch.relu(self.middle(self.drop(seen)))))
-        return found
-
-    def rounded(self) -> Net:
-        """Round the weights as the written graph will, so that marks are set on what it says; return the net."""
-        with torch.no_grad():
-            size = self.filters.weight.abs().amax(1, keepdim=True).clamp(min=1e-8) / LARGEST
-            self.filters.weight.copy_((self.filters.weight / size).round() * size)
-            self.middle.weight.copy_(self.middle.weight.half().float())
-        return self
-
-    def head(self) -> ExitHead:
-        """Return the weights as the graph takes them."""
-        layers = (self.filters, self.middle, self.last)
-        arrays = [it.detach().numpy().copy() for layer in layers for it in (layer.weight.T, layer.bias)]
-        return ExitHead(*arrays)
 
 
 class Part:
@@ -140,8 +110,9 @@ def seen_by(net: Net, part: Part) -> np.ndarray:
 class Marks:
     """The search for six marks, three of the screen and three of the exit: what they cost and what they lose."""
 
-    def __init__(self, part: Part, logits: np.ndarray, share: float) -> None:
+    def __init__(self, part: Part, logits: np.ndarray, share: float, lost: float = LOST["top"]) -> None:
         self.share = share
+        may = LOST | {"top": lost}
         self.values = np.concatenate([part.screen, logits], axis=1)
         top = part.kinds == "top"
         self.flagged = part.flags.any(axis=1)
@@ -158,7 +129,7 @@ class Marks:
         self._values = self.values[self._asked]
         self._work = (np.where(top, part.lengths, 0) / part.lengths[top].sum())[self._asked]
         self._may_lose = [
-            ((among & self.flagged)[self._asked], LOST.get(kind, LOST_ELSEWHERE) * (among & self.flagged).sum()
+            ((among & self.flagged)[self._asked], may.get(kind, LOST_ELSEWHERE) * (among & self.flagged).sum()
              - (among & self.flagged & ~part.kept).sum())
             for kind, among in self.kinds.items()
         ]  # fmt: skip
@@ -222,11 +193,13 @@ def main() -> None:
     parser.add_argument("--parts", type=int, default=4)
     parser.add_argument("--epochs", type=int, default=6)
     parser.add_argument("--again", action="store_true", help="take the head that was learnt before; choose marks only")
+    parser.add_argument("--learnt", type=int, help="with --again: from how many posts it was")
+    parser.add_argument("--lost", type=float, default=LOST["top"], help="share of Reddit's flagged posts that may go")
     parser.add_argument("--write", action="store_true")
     args = parser.parse_args()
     manifest, halves = folders.read(args.folder), SplitNetwork(args.folder, args.layer)
     told = (args.layer, manifest, halves.scale)
-    parts = [Part(args.states, f"learnt-{i}", *told) for i in range(args.parts)]
+    parts = [] if args.learnt else [Part(args.states, f"learnt-{i}", *told) for i in range(args.parts)]
     if args.again:
         net = Net(halves.width).eval()
         net.load_state_dict(torch.load(args.states / f"head{args.layer}.pt", weights_only=True))
@@ -234,7 +207,7 @@ def main() -> None:
         net = learn(parts, halves.width, args.epochs)
         torch.save(net.state_dict(), args.states / f"head{args.layer}.pt")
     held = Part(args.states, "held", *told)
-    marks = Marks(held, seen_by(net.rounded(), held), args.layer / args.layers)
+    marks = Marks(held, seen_by(net.rounded(), held), args.layer / args.layers, args.lost)
     places = marks.best()
     if not np.isfinite(marks.cost(places)):
         raise SystemExit(
@@ -246,7 +219,7 @@ def main() -> None:
         "screen": dict(zip(QUESTIONS, chosen[:3], strict=True)),
         "exit": dict(zip(QUESTIONS, chosen[3:], strict=True)),
     }
-    learnt = sum(int(part.kept.sum()) for part in parts)
+    learnt = args.learnt or sum(int(part.kept.sum()) for part in parts)
     report = {
         "layer": args.layer,
         "learnt": learnt,

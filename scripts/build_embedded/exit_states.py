@@ -56,10 +56,13 @@ def held_posts(data: Path) -> tuple[list[Post], np.ndarray, np.ndarray]:
 class Posts:
     """Labelled training posts, then Reddit's: token ids, kind, and the screen's logits."""
 
-    def __init__(self, data: Path, scorer: OnnxScorer) -> None:
+    def __init__(self, data: Path, scorer: OnnxScorer, *, held_alone: bool = False) -> None:
         everything, self.held, self.used = held_posts(data)
+        self.used &= self.held | (not held_alone)
         self.kinds = np.array([post.corpus for post in everything])
-        texts = [" ".join(post.text.split()) or "." for post in everything]
+        texts = [
+            (" ".join(it.text.split()) if use else "") or "." for it, use in zip(everything, self.used, strict=True)
+        ]
         self.rows = TokenRows.of(
             [ids[: scorer._length] if use else [] for ids, use in zip(scorer._encoded(texts), self.used, strict=True)]
         )
@@ -143,13 +146,15 @@ def main() -> None:
     for option in ("--data", "--folder", "--out"):
         parser.add_argument(option, type=Path, required=True)
     parser.add_argument("--layer", type=int, action="append", required=True)
+    parser.add_argument("--held", action="store_true", help="only what marks are chosen on, for a head from elsewhere")
     args = parser.parse_args()
     args.out.mkdir(parents=True, exist_ok=True)
     cuts = {layer: SplitNetwork(args.folder, layer) for layer in args.layer}
     session = with_codes(args.folder, [cut.codes for cut in cuts.values()], args.out)
-    posts = Posts(args.data, OnnxScorer(args.folder))
+    posts = Posts(args.data, OnnxScorer(args.folder), held_alone=args.held)
     for name, places in posts.chosen().items():
-        read(posts, places, cuts, session, args.out, name)
+        if len(places):
+            read(posts, places, cuts, session, args.out, name)
 
 
 if __name__ == "__main__":

@@ -200,6 +200,11 @@ def report(chances: dict, thresholds: dict, dev: list[tuple[Post, bool]]) -> dic
             name = f"hate, {corpus}{', no twin in train' if clean else ''}"
             found[f"{name}, accuracy"] = interval(gold, pick, lambda g, p: float((g == p).mean()))
             found[f"{name}, macro-F1"] = interval(gold, pick, job.macro_f1)
+    rows = np.array([i for i, post in enumerate(posts) if post.corpus == "olid"], dtype=int)
+    if len(rows):
+        gold = np.array([min(posts[i].answers["aux.olid"][0], 1) for i in rows])
+        pick = (chances["offensive"][rows, 1] >= thresholds["offensive"]).astype(int)
+        found["offensive, OLID, macro-F1"] = interval(gold, pick, job.macro_f1)
     for name in ("offensive", "sexist", "category", "vector", "type"):
         rows, gold = gold_of(posts, name)
         block = chances[name][rows]

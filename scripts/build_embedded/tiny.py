@@ -70,6 +70,11 @@ def write_data(out: Path, rng: Random) -> None:
     write_rows(
         out / "davidson2017/labeled_data.csv", [{"tweet": post(rng, i % 3 < 2), "class": i % 3} for i in range(240)]
     )
+    levels = ["id\ttweet\tsubtask_a\tsubtask_b\tsubtask_c"]
+    for i in range(60):
+        levels.append(f"{i}\t{post(rng, i % 3 == 0)}\t" + ("OFF\tTIN\tIND" if i % 3 == 0 else "NOT\tNULL\tNULL"))
+    (out / "olid").mkdir(parents=True, exist_ok=True)
+    (out / "olid/olid-training-v1.0.tsv").write_text("\n".join(levels) + "\n", encoding="utf-8")
     for folder in ("founta2018", "kennedy2020"):
         for name in ("dev_500", "train_20000"):
             rows = [{"text": post(rng, i % 2 == 1), "label": i % 2} for i in range(60)]
