@@ -13,6 +13,7 @@ from datetime import UTC, datetime, timedelta
 from davy.people.store import keys
 from davy.people.store.keys import ApiKey, KeyUsage
 from davy.store import Store
+from davy.web.errors import LocalizedError
 from davy.web.limits import Rate
 from davy.web.process_counters import SharedFile
 
@@ -98,6 +99,11 @@ class Quotas:
         with self._shared.transaction() as db:
             db.execute("INSERT OR IGNORE INTO used VALUES (?, ?, ?, 0, 0)", (key.id, day, before.posts))
         self._known = {known for known in self._known if known[1] == day} | {(key.id, day)}
+
+
+def quota_refusal(key: ApiKey, wait: float, left: int | None) -> LocalizedError:
+    """Return what a program reads whose key has used up its quota."""
+    return LocalizedError("quota", status=429, wait=wait, per_day=key.per_day, left=left)
 
 
 def rate_of(key: ApiKey) -> Rate | None:

@@ -18,6 +18,7 @@ from starlette.requests import Request
 from davy.core.errors import UserError
 from davy.core.scorer import Scores
 from davy.image.picture import Picture
+from davy.people.quotas import quota_refusal
 from davy.people.store.keys import ApiKey
 from davy.scoring.queue.detector import Detector, PostToScore
 from davy.scoring.queue.pictures import decode_pictures
@@ -133,7 +134,7 @@ def charge(request: Request, posts: int) -> None:
         request.state.quota_left = left
     if wait:
         context.metrics.count("rate_limited")
-        raise LocalizedError("quota", status=429, wait=wait, per_day=key.per_day, left=left)
+        raise quota_refusal(key, wait, left)
 
 
 async def _pictures(detector: Detector, images: Sequence[str | None]) -> list[Picture | None]:
