@@ -9,6 +9,7 @@ import pytest
 from davy import schemes as shipped
 from davy.annotation.project.store import members, projects
 from davy.annotation.settling.store import codes
+from davy.core.question_kind import QUESTION_KINDS
 from davy.people.store import users
 from davy.scheme_editor import draft
 from davy.scheme_editor import store as scheme_drafts
@@ -194,7 +195,8 @@ def test_a_file_is_read_and_what_is_wrong_with_it_named_by_its_line(site):
         (
             "name: w\nversion: 1\nquestions:\n  - {name: wet, labels: [dry, wet]}\n"
             "  - {name: deep, under: {wett: [wet]}, labels: [a, b], kind: two}\n",
-            "Datei, Zeile 5: Die Frage &#39;deep&#39; hat die Art &#39;two&#39;; es gibt: one, many, scale, spans.",
+            "Datei, Zeile 5: Die Frage &#39;deep&#39; hat die Art &#39;two&#39;; "
+            f"es gibt: {', '.join(QUESTION_KINDS)}.",
         ),
         (
             "name: w\nversion: 1\nquestions:\n  - {name: a, under: b, labels: [x, y]}\n"

@@ -6,6 +6,7 @@ import pytest
 
 from davy import schemes
 from davy.core import UserError
+from davy.core.question_kind import QUESTION_KINDS
 
 GOOD = """\
 name: weather
@@ -86,7 +87,7 @@ BROKEN = {
         "name: drops",
         "name: drops\n    kind: scal",
         15,
-        "known: one, many, scale, spans. Did you mean 'scale'?",
+        f"known: {', '.join(QUESTION_KINDS)}. Did you mean 'scale'?",
     ),
     "one label only": ("      - name: dry\n", "", 6, "has 1 label; kind `one` needs at least two"),
     "positive is no label": (

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from datetime import datetime
 
 Answers = Mapping[str, tuple[str, ...]]
-"""Question name → chosen labels; one label for kinds `one` and `scale`, any number for `many`, and for `spans` any
-number of `start-end` or `start-end:label` (`core.spans`)."""
+"""Question name → the parts of its answer, such as labels, or `start-end:label` for words of the text. How many it
+has and what they are says the question's kind (`core.question_kind`)."""
 
 FLAGS: tuple[str, ...] = ("unrealistic", "ambiguous", "other target", "unsure", "refused")
 

@@ -1,8 +1,8 @@
 """The kinds of question, as one table: what an answer is made of, how many parts it has, what a scheme may say.
 
 Nothing else in Davy asks for a kind by its name. A new kind is a row here, its words in `locale` folders, and where it
-differs from choosing labels: how it is settled (`annotate.rules`), exported (`annotate.exchange.spreadsheet_cells`),
-read from a form (`serve.labelling.questions`) and shown (a template of the row's `widget`).
+differs from choosing labels: what an answer may be (`core.scheme`), how it is settled (`annotation.settling.rules`),
+read from a form (`annotation.labelling.pages.questions`) and shown (a template of the row's `widget`).
 """
 
 from collections.abc import Mapping

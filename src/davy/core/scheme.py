@@ -123,6 +123,11 @@ class Question(HasKind):
         return tuple(label.name for label in self.labels)
 
     @property
+    def has_fixed_answers(self) -> bool:
+        """Whether every answer is one of the labels, so that those that nobody gave count in agreement, too."""
+        return self.of_labels and not self.takes_several and not self.open
+
+    @property
     def is_required(self) -> bool:
         """Whether an answer that says nothing is no answer."""
         return self.required or not self.takes_several

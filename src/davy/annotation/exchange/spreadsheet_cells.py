@@ -57,8 +57,7 @@ def column_types(question: Question) -> tuple[Any, Any]:
     import polars as pl
 
     text, texts = pl.String(), pl.List(pl.String)
-    by_kind = {"one": (text, text), "many": (text, texts), "scale": (text, text), "spans": (text, texts)}
-    return by_kind[question.kind]
+    return text, texts if question.takes_several else text
 
 
 def words_cell(question: Question, text: str | None, labels: tuple[str, ...] | None) -> str | None:

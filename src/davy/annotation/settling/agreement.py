@@ -167,8 +167,8 @@ def ratings_of(
         posts, people, labels = columns[question.name]
         if not labels:
             continue
-        joined = question.multilabel or question.open
-        ratings = Ratings.from_rows(posts, people, labels, among=() if joined else question.label_names)
+        known = question.label_names if question.has_fixed_answers else ()
+        ratings = Ratings.from_rows(posts, people, labels, among=known)
         yield question, ratings.by(order_labels(ratings.annotators))
 
 

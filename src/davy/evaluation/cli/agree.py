@@ -299,10 +299,10 @@ def _apply_scheme(scheme: Scheme, rows: pl.DataFrame, asked: StudyQuestion) -> t
             ) from None
         names[cell] = SEPARATOR.join(sorted(labels or ())) or (NONE if question.marks_text else None)
     rows = rows.with_columns(cells.replace_strict(names, return_dtype=pl.String).alias(asked.column))
-    joined = question.takes_several or question.open
     if question.marks_text:
         return rows, replace(asked, labels=question.label_names)
-    return rows, replace(asked, labels=() if joined else question.label_names, ordered=question.ordered)
+    known = question.label_names if question.has_fixed_answers else ()
+    return rows, replace(asked, labels=known, ordered=question.ordered)
 
 
 def _fill_implied(scheme: Scheme, rows: pl.DataFrame, columns: dict[str, str]) -> pl.DataFrame:

@@ -240,7 +240,7 @@ def _choices(words: Translator, topic: Topic, view: QuestionView | None) -> list
     drop = ("drop", words("many.drop"), "")
     if view is None:
         return [("keep", words("many.keep"), ""), drop] if topic.kind == "flag" else [drop]
-    options = [] if view.marks_text else [(f"answer:{it.name}", it.shown, "") for it in view.options]
+    options = [(f"answer:{it.name}", it.shown, "") for it in view.options] if view.of_labels else []
     if not view.required:
         options.append(("answer:", words("label.nothing"), ""))
     return [("majority", words("many.majority"), words("many.majority_hint")), *options, drop]
