@@ -50,7 +50,8 @@ def test_a_full_disk_is_said_and_neither_the_answer_nor_its_counts_are_half_writ
 CHILD = """
 import sys
 from davy.annotation.labelling import labelling
-from davy.store import members, open_store, projects
+from davy.annotation.project.store import members, projects
+from davy.store import open_store
 from davy.store.columns import new_id
 
 url, user = sys.argv[1:]

@@ -17,7 +17,8 @@ from davy.store import Store, events, open_store
 WRITER = """
 import sys
 from davy.core import Post
-from davy.store import open_store, posts
+from davy.annotation.project.store import posts
+from davy.store import open_store
 
 with open_store(sys.argv[1]) as store:
     for number in range(60):

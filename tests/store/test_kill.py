@@ -20,7 +20,8 @@ CHILD = """
 import sys
 from datetime import UTC, datetime
 from davy.core import Annotation, Label, Question, Scheme
-from davy.store import annotations, open_store
+from davy.annotation.labelling.store import annotations
+from davy.store import open_store
 from davy.store.columns import new_id
 
 scheme = Scheme("grumble", 1, (Question("grumpy", (Label("yes"), Label("no")), positive="yes"),))
