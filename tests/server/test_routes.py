@@ -109,6 +109,7 @@ POST /retention                                                             >---
 POST /people/{user_id}/role                                                 >-------+
 GET  /projects/new                                                          >------++
 POST /projects/new/upload                                                   >------++
+POST /projects/sample                                                       >------++
 GET  /runs                                                                  >------++
 GET  /runs/new/{verb}                                                       >------++
 GET  /runs/{job_id}                                                         >-------+
@@ -314,6 +315,7 @@ POST /projects/{project_id}/roster/{user_id}                                >---
 GET  /projects/{project_id}/settings                                        >---+---+
 POST /projects/{project_id}/settings                                        >---+---+
 POST /projects/{project_id}/state                                           >---+---+
+POST /projects/{project_id}/delete                                          >---+---+
 GET  /projects/{project_id}/retention                                       >---+---+
 POST /projects/{project_id}/retention                                       >---+---+
 GET  /projects/{project_id}/keys                                            >---+---+

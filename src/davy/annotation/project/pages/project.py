@@ -20,7 +20,7 @@ from davy.annotation.project.pages.upload_form import UploadForm, read_posts
 from davy.annotation.project.phase_kind import MAIN_KIND, PHASE_KINDS
 from davy.annotation.project.project_file import PhasePlan, phase_plan
 from davy.annotation.project.project_scheme import scheme_of
-from davy.annotation.project.store import members, phases, projects
+from davy.annotation.project.store import members, phases, projects, removal
 from davy.people.pages.visitor import Form, field
 from davy.people.store import users
 from davy.store import Connection, events
@@ -47,6 +47,7 @@ def _page(request: Request, place: ProjectAccess, *, wrong: str = "", status: in
         place = ProjectAccess(projects.get(db, place.project.id), place.member, place.account)
         rows = phase_gates.phase_statuses(db, place.project)
         people = members.of_project(db, place.project.id)
+        deletable = removal.can_be_deleted(db, place.project)
         coming = next_steps.next_steps(db, place.project, place.member, place.may, rows)
     totals = (sum(row.phase.size for row in rows), sum(row.answers for row in rows))
     return project_page(
@@ -60,6 +61,7 @@ def _page(request: Request, place: ProjectAccess, *, wrong: str = "", status: in
         totals=totals,
         people=len(people),
         next=coming,
+        deletable=deletable,
         kinds=[name for name, kind in PHASE_KINDS.items() if not kind.from_round],
         main_kind=MAIN_KIND,
     )
@@ -88,6 +90,15 @@ async def add_phase(request: Request, place: Manages, form: UploadForm) -> Respo
     plan = phase_plan(name, kind, answers=answers or None)
     await to_thread.run_sync(_new_phase, request, place, plan, frame)
     return render.redirect(request, place.address, "phase_added", phase=name)
+
+
+@router.post("/projects/{project_id}/delete")
+@refused_by(_page)
+def delete(request: Request, place: Manages, form: Form) -> Response:  # noqa: ARG001
+    """Delete a project that nobody has answered in, or a sample."""
+    with context_of(request).store.write() as db:
+        removal.delete_project(db, place.project.id, by=place.account.id)
+    return render.redirect(request, "/projects", "project_deleted", title=place.project.title)
 
 
 @router.get("/projects/{project_id}/audit")

@@ -24,6 +24,7 @@ from davy.annotation.project.pages.project_access import ProjectAccess
 from davy.annotation.project.pages.upload_form import UploadForm, credit_in, sends_pictures
 from davy.annotation.project.phase_kind import MAIN_KIND
 from davy.annotation.project.project import PROJECT_ROLES
+from davy.annotation.project.sample_project import create_sample
 from davy.annotation.project.settings import Contact, ProjectSettings, RosterPerson
 from davy.annotation.project.store import members, phases, picture_locks, post_pages, posts, projects
 from davy.annotation.settling.store import verdicts
@@ -268,13 +269,24 @@ def _contacts() -> tuple[Contact, ...]:
 @router.api_route("/", methods=["GET", "HEAD"])
 def home(request: Request, who: Anyone) -> Response:
     """Return the start page, for visitors or for the account's role."""
-    locked, mine = {}, []
-    if who.account:
-        with context_of(request).store.read() as db:
+    locked, mine, unused = {}, [], False
+    with context_of(request).store.read() as db:
+        if not who.account:
+            unused = not users.count(db)
+        else:
             locked = picture_locks.waiting_for(db, who.account.id, everywhere=who.account.role == "admin")
             mine = _open_projects(db, who.account)
     model = context_of(request).detectors.default_model
-    return render.page(request, "home.html", model=model, locked=locked, mine=mine)
+    return render.page(request, "home.html", model=model, locked=locked, mine=mine, unused=unused)
+
+
+@router.post("/projects/sample")
+def make_sample(request: Request, who: Makes, form: Form) -> Response:  # noqa: ARG001
+    """Make a project with sample posts, open for its maker."""
+    words = render.translator_of(request)
+    with context_of(request).store.write() as db:
+        made = create_sample(db, title=words("home.sample_title"), by=who.id)
+    return render.redirect(request, f"/projects/{made.id}", "sample_made")
 
 
 def _open_projects(db: Connection, account: User) -> list[tuple[ProjectAccess, NextSteps]]:
