@@ -3,7 +3,7 @@
     python scripts/new_feature.py lantern lanterns
 
 The singular and the plural name in; `src/davy/lanterns/` and `tests/lanterns/` out, made from `feature_template/`, and
-lines in `davy/features.py`, `davy/schema.py` and the shelves of `tests/test_contract.py`. Take out what you don't need.
+lines in `davy/features.py` and in the shelves and budgets of `tests/test_contract.py`. Take out what you don't need.
 """
 
 from __future__ import annotations
@@ -14,12 +14,12 @@ import sys
 from pathlib import Path
 
 TEMPLATE = Path(__file__).parent / "feature_template"
-LISTS = {
-    "src/davy/features.py": ("FEATURES = (\n", '    "davy.{plural}.feature",\n'),
-    "src/davy/schema.py": ("TABLES = (\n", '    "davy.{plural}.store",\n'),
-    "tests/test_contract.py": ('    {"moderation",', '    {"{plural}", "moderation",'),
-}
-"""Where a feature is named outside of its folder: the file, the line after which, and what."""
+LISTS = (
+    ("src/davy/features.py", "FEATURES = (\n", '    "davy.{plural}.feature",\n'),
+    ("tests/test_contract.py", '    {"moderation",', '    {"{plural}", "moderation",'),
+    ("tests/test_contract.py", "BUDGETS = {\n", '    "{plural}": 300,\n'),
+)
+"""Where a feature is named outside of its folder: the file, what stands there, and what comes after or in its place."""
 
 
 def new_feature(root: Path, singular: str, plural: str) -> list[Path]:
@@ -35,7 +35,7 @@ def new_feature(root: Path, singular: str, plural: str) -> list[Path]:
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(renamed(source.read_text("utf-8"), singular, plural), encoding="utf-8")
         made.append(path)
-    for name, (before, line) in LISTS.items():
+    for name, before, line in LISTS:
         text = (root / name).read_text("utf-8")
         if before not in text:
             raise SystemExit(f"{name} has no line {before.strip()!r} any more: mend LISTS in scripts/new_feature.py.")

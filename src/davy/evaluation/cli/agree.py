@@ -301,8 +301,8 @@ def _apply_scheme(scheme: Scheme, rows: pl.DataFrame, asked: StudyQuestion) -> t
     rows = rows.with_columns(cells.replace_strict(names, return_dtype=pl.String).alias(asked.column))
     if question.marks_text:
         return rows, replace(asked, labels=question.label_names)
-    known = question.label_names if question.has_fixed_answers else ()
-    return rows, replace(asked, labels=known, ordered=question.ordered)
+    fixed: tuple[str, ...] = question.label_names if question.has_fixed_answers else ()
+    return rows, replace(asked, labels=fixed, ordered=question.ordered)
 
 
 def _fill_implied(scheme: Scheme, rows: pl.DataFrame, columns: dict[str, str]) -> pl.DataFrame:

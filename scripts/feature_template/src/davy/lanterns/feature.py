@@ -5,4 +5,5 @@ from davy.core.feature import Command, Feature
 FEATURE = Feature(
     commands={"lantern": Command("davy.lanterns.cli:app", "Add lanterns and list them.")},
     routers=("davy.lanterns.pages.lanterns:router",),
+    tables=("davy.lanterns.store",),
 )
