@@ -44,6 +44,7 @@ FORMS = (
     "/detectors/x/default",
     "/detectors/x/x",
     "/projects/new/upload",
+    "/projects/sample",
     "/challenges/new/upload",
     "/communities",
     "/communities/x",

@@ -194,8 +194,8 @@ SHELL_MODULES = (
     "jobs/kinds.py", "memes/benchmark.py", "memes/image_library.py", "memes/meme_data.py", "memes/source_memes.py",
     "memes/meme_render.py", "memes/meme_train.py", "memes/reproduce.py",
     "moderation/pages/api.py", "moderation/pages/comments.py", "moderation/pages/moderations.py", "rounds/replay.py",
-    "server/start.py", "store/backup.py", "store/backup_file.py", "store/connection.py", "store/restore.py",
-    "store/url.py", "testing/suites/suite_file.py", "web/settings.py",
+    "server/doctor.py", "server/start.py", "store/backup.py", "store/backup_file.py", "store/connection.py",
+    "store/restore.py", "store/url.py", "testing/suites/suite_file.py", "web/settings.py",
 )  # fmt: skip
 """What these refuse is told in a shell, or to a program; so is what a feature's `cli` refuses."""
 PAGE_ROOMS = (
@@ -244,7 +244,7 @@ def test_every_error_that_a_page_may_show_is_there_in_german():
     # What names an option or a command is the shell's; what has no words of its own is another's sentence.
     wanted = {it for it in sources if not re.search(r"--\w|\bdavy \w", it) and re.search(r"[A-Za-z]{2}", it)}
     missing = {it: sources[it] for it in wanted if it not in german}
-    assert not missing, missing
+    assert not missing, "\n".join(f"{where}: {sentence}" for sentence, where in missing.items())
 
 
 def test_every_folder_and_file_that_is_named_here_exists():
