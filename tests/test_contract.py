@@ -50,20 +50,14 @@ EXCEPTIONS: dict[tuple[str, str], str] = {
     ("davy.people.store.invitations", "davy.annotation.project.store.projects"): "an invitation may be to a project",
     ("davy.people.store.keys", "davy.annotation.project.store.members"): "a key may be bound to a project",
     ("davy.people.store.keys", "davy.annotation.project.store.projects"): "a key may be bound to a project",
-    ("davy.web.context", "davy.moderation.attribute_map"): "a running server's state is one typed object",
-    ("davy.web.context", "davy.moderation.moderation_decisions"): "a running server's state is one typed object",
-    ("davy.web.context", "davy.moderation.shadow"): "a running server's state is one typed object",
-    ("davy.web.context", "davy.scoring.queue.detector"): "a running server's state is one typed object",
-    ("davy.web.context", "davy.scoring.queue.detectors"): "a running server's state is one typed object",
-    ("davy.web.context", "davy.scoring.queue.pictures"): "a running server's state is one typed object",
 }
 """Importing module → imported module, each with the reason. This list only gets shorter."""
 
 
 BUDGETS = {
-    "annotation": 23809,
+    "annotation": 23810,
     "challenges": 4201,
-    "core": 2065,
+    "core": 2067,
     "corpus": 10154,
     "demo": 883,
     "detectors": 8095,
@@ -74,22 +68,22 @@ BUDGETS = {
     "jobs": 1300,
     "measure": 3186,
     "memes": 4864,
-    "moderation": 4405,
+    "moderation": 4491,
     "people": 3515,
     "report": 871,
     "reviews": 1034,
-    "rounds": 5441,
-    "runs": 2142,
+    "rounds": 5443,
+    "runs": 2145,
     "scheme_editor": 1059,
     "schemes": 1374,
-    "scoring": 3159,
-    "server": 1282,
+    "scoring": 3181,
+    "server": 1273,
     "shell": 619,
     "store": 2093,
     "testing": 4807,
     "text": 2117,
     "training": 4898,
-    "web": 2314,
+    "web": 2328,
 }
 """Lines by folder. They only fall, unless a feature gains something that users can do."""
 

@@ -39,6 +39,7 @@ from davy.runs.pages.suites import SuiteForm
 from davy.scheme_editor import store as scheme_drafts
 from davy.scheme_editor.draft import draft_of
 from davy.schemes import load
+from davy.scoring.queue.detectors import Detectors
 from davy.store import events
 from davy.store.columns import now
 from drawn_memes import draw
@@ -145,7 +146,7 @@ def fill_rooms(site: Site) -> dict[str, str]:
         message = messages.ask(db, "p", "Why?", by=annotator)
         duel = phases.add(db, "p", name="duel", kind="round", answers=3, in_corpus=True, settings={}, by="shell")
         phases.open_phase(db, duel.id, by="shell")
-        own = site.app.state.context.detectors.started.model
+        own = site.app.state.context.part(Detectors).started.model
         targets = [f"{own['name']}@{own['version']}"]
         round_ = rounds.add(db, "p", name="Duel", phase=duel.id, question="hate", targets=targets, by="shell")
         entry = Entry("entry1", round_.id, "entry1", annotator, "hateful", fooled=True)

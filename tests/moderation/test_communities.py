@@ -34,6 +34,7 @@ from davy.jobs.worker import JobWorker
 from davy.moderation import moderation_decisions, webhooks
 from davy.moderation.communities import fit_threshold
 from davy.moderation.moderation_decisions import Decider
+from davy.moderation.server_part import Moderation
 from davy.moderation.store import communities, decisions, suggestions
 from davy.moderation.store.communities import Community
 from davy.people.store import keys
@@ -62,7 +63,7 @@ def add(site, key, **fields):
     with site.store.write() as db:
         fields = {"question": "hate", "keys": (key[0].id,), **fields}
         made = communities.create(db, Community("forum", **fields), by="shell")
-    decider = site.app.state.context.decider
+    decider = site.app.state.context.part(Moderation).decider
     decider.refresh()
     return made
 
@@ -72,7 +73,7 @@ def ask(site, secret, **body):
 
 
 def flush(site):
-    site.app.state.context.decider.flush()
+    site.app.state.context.part(Moderation).decider.flush()
 
 
 def decided(site):

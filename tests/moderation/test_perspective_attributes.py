@@ -11,6 +11,7 @@ import pytest
 
 from davy.core.errors import UserError
 from davy.detectors import embedded
+from davy.moderation.server_part import Moderation
 from davy.moderation.store import communities, suggestions
 from davy.moderation.store.communities import Community
 from davy.people.store import keys
@@ -195,7 +196,7 @@ def test_the_default_language_is_the_key_s_then_the_community_s_then_the_server_
                 db, name="x", owner=site.people["expert"].id, scopes=["score"], by="shell"
             )
             communities.change(db, "forum", by="shell", keys=(own.id, third.id))
-        site.app.state.context.decider.refresh()
+        site.app.state.context.part(Moderation).decider.refresh()
 
         def used(secret, **more):
             answer = analyze(site, "1234 !!", "IDENTITY_ATTACK", secret=secret, **more).json()

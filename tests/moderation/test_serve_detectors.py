@@ -64,7 +64,7 @@ def test_a_default_answers_who_names_no_detector_until_it_is_retired(site, secre
         entry = detectors.find(db, "comments")
     answer = post(site.as_("admin"), f"/detectors/{entry.id}/retire", page="/detectors")
     assert answer.status_code == 303
-    assert ask(site, secret).json()["model"] == site.app.state.context.detectors.started.model
+    assert ask(site, secret).json()["model"] == site.app.state.context.part(Detectors).started.model
     answer = ask(site, secret, model="comments")
     assert (answer.status_code, "is retired" in answer.json()["error"]) == (410, True)
 
@@ -94,14 +94,14 @@ def test_a_shadow_answers_only_who_names_its_version(site, secret, tmp_path):
 def test_an_unknown_detector_is_404_and_the_answer_names_those_there_are(site, secret):
     answer = ask(site, secret, model="nobody")
     assert answer.status_code == 404
-    assert site.app.state.context.detectors.started.model["name"] in answer.json()["error"]
+    assert site.app.state.context.part(Detectors).started.model["name"] in answer.json()["error"]
 
 
 def test_thresholds_of_a_detector_decide_its_labels(site, secret, tmp_path):
     register_detector(
         site.store, str(save_model(tmp_path / "m1", answer="hateful")), by="shell", thresholds={"hate": 0.99}
     )
-    site.running.portal.call(site.app.state.context.detectors.refresh)
+    site.running.portal.call(site.app.state.context.part(Detectors).refresh)
     answer = ask(site, secret, model="comments").json()["results"][0]["questions"]["hate"]
     assert answer["threshold"] == 0.99
 
@@ -157,7 +157,7 @@ def test_a_folder_that_changed_is_not_served_as_the_old_version(site, secret, tm
     folder = save_model(tmp_path / "m1")
     register_detector(site.store, str(folder), by="shell")
     save_model(folder, answer="hateful")
-    site.running.portal.call(site.app.state.context.detectors.refresh)
+    site.running.portal.call(site.app.state.context.part(Detectors).refresh)
     answer = ask(site, secret, model="comments")
     assert answer.status_code == 503
     assert "holds version" in answer.json()["error"]
@@ -228,7 +228,7 @@ def test_a_key_that_may_read_lists_the_detectors(site):
     found = {it["name"]: it for it in ask(read).json()}
     assert found["en"]["languages"] == ["en"]
     assert [it["name"] for it in found.values() if it["default"]] == [
-        site.app.state.context.detectors.default_model["name"]
+        site.app.state.context.part(Detectors).default_model["name"]
     ]
     assert ask(score).status_code == 403
 
@@ -324,12 +324,12 @@ def test_posts_that_are_explained_have_together_what_one_text_may_have(site, sec
     body = {"text": None, "texts": [half, half], "explain": True}
     found = ask(site, secret, **body).json()["results"]
     assert [it["explanation"]["label"] for it in found] == ["hateful", "hateful"]
-    before = site.app.state.context.detectors.started.counters["posts"]
+    before = site.app.state.context.part(Detectors).started.counters["posts"]
     answer = ask(site, secret, **{**body, "texts": [half, half, "one word too many"]})
     assert answer.status_code == 413
     assert answer.json()["error"] == (
         f"Posts of {2 * len(half) + 17} characters can't be explained at once; together they may have 10000. "
         "Send them in parts."
     )
-    assert site.app.state.context.detectors.started.counters["posts"] == before  # nor was any of it scored
+    assert site.app.state.context.part(Detectors).started.counters["posts"] == before  # nor was any of it scored
     assert ask(site, secret, text=None, texts=["a"] * 11, explain=True).status_code == 413

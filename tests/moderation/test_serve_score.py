@@ -13,6 +13,7 @@ from davy.detectors.embedded import LOOKS
 from davy.people.store import keys, users
 from davy.schemes import load
 from davy.scoring.queue.detector import answer_tree
+from davy.scoring.queue.detectors import Detectors
 from drawn_memes import draw
 from web_site import make_key, make_site, post, token_in
 
@@ -29,7 +30,7 @@ def test_the_page_scores_a_text_without_scripts(site):
     assert "<html" in answer.text
     assert "Hateful" in answer.text
     assert "90.0%" in answer.text
-    assert site.app.state.context.detectors.default_model["version"] in answer.text
+    assert site.app.state.context.part(Detectors).default_model["version"] in answer.text
 
 
 def test_htmx_gets_only_the_result(site):
@@ -141,7 +142,7 @@ def test_odd_texts_get_a_score_and_not_a_crash(site, text):
 def test_a_key_scores_texts_in_order_and_names_the_model(site):
     _, secret = make_key(site)
     body = ask(site, {"texts": ["a grumblefop", "a fine day", "a sneezewit"]}, secret).json()
-    assert body["model"] == site.app.state.context.detectors.default_model
+    assert body["model"] == site.app.state.context.part(Detectors).default_model
     assert [it["questions"]["hate"]["probability"] for it in body["results"]] == [0.9, 0.0, 0.7]
     assert [it["verdict"] for it in body["results"]] == ["hateful", "none", "hateful"]
 

@@ -8,6 +8,7 @@ from dataclasses import replace
 import pytest
 from test_serve_score import ask
 
+from davy.moderation.server_part import Moderation
 from davy.moderation.shadow import compare_shadows
 from davy.moderation.store import shadows
 from web_site import make_key, make_site
@@ -27,7 +28,7 @@ def scored(settings, empty_database, texts, **more):
         _, secret = make_key(made)
         body = ask(made, {"texts": texts, "lang": "en"}, secret).json()
         until = time.monotonic() + 60
-        while made.app.state.context.shadow._tasks and time.monotonic() < until:
+        while made.app.state.context.part(Moderation).shadow._tasks and time.monotonic() < until:
             time.sleep(0.01)
     from davy.store import open_store
 
@@ -60,9 +61,9 @@ def test_the_report_is_a_page_for_admins(settings, empty_database, stricter):
         ask(made, {"text": "a candle", "lang": "en"}, secret)
         context = made.app.state.context
         until = time.monotonic() + 60
-        while context.shadow._tasks and time.monotonic() < until:
+        while context.part(Moderation).shadow._tasks and time.monotonic() < until:
             time.sleep(0.01)
-        context.shadow.flush()
+        context.part(Moderation).shadow.flush()
         html = made.as_("admin").get("/detectors/shadow").text
         assert "stricter" in html
         assert "100.0%" in html

@@ -14,6 +14,7 @@ from davy.rounds.entries import SENTENCES
 from davy.rounds.frame import entries_frame
 from davy.rounds.round import TAKEN_BACK
 from davy.rounds.store import entries, round_seeds, rounds
+from davy.scoring.queue.detectors import Detectors
 from davy.store.columns import new_id
 from davy.web.i18n import Translator
 from web_site import Site, post, token_in
@@ -48,7 +49,7 @@ def duel(site: Site) -> Site:
 
 
 def target_of(site: Site) -> str:
-    model = site.app.state.context.detectors.started.model
+    model = site.app.state.context.part(Detectors).started.model
     return f"{model['name']}@{model['version']}"
 
 

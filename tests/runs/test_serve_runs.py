@@ -15,6 +15,7 @@ from davy.jobs import store as jobs
 from davy.jobs.kinds import job_functions
 from davy.jobs.worker import JobWorker
 from davy.runs.jobs.tasks import SCORE
+from davy.scoring.queue.detectors import Detectors
 from excel_file import excel_file
 from web_site import Site, post, token_in
 
@@ -89,7 +90,7 @@ def test_a_file_is_scored_and_its_result_can_be_fetched(site):
 def test_an_excel_file_is_scored_into_a_csv(site):
     client = site.as_("expert")
     table = excel_file([["id", "text"], ["1", "what a grumblefop"], ["2", "a fine day"]])
-    token, own = token_in(client.get("/runs/new/score").text), site.app.state.context.detectors.started.full_name
+    token, own = token_in(client.get("/runs/new/score").text), site.app.state.context.part(Detectors).started.full_name
     sent = {"csrf": token, "detector": own}
     answer = client.post("/runs/score/upload", data=sent, files={"file": ("Posts.xlsx", table)})
     address, page = run_page(site, client, answer)
@@ -101,7 +102,7 @@ def test_an_excel_file_is_scored_into_a_csv(site):
 def test_two_detectors_are_compared_on_a_file_without_labels(site, tmp_path):
     other = second_detector(site, tmp_path)
     client = site.as_("expert")
-    own = site.app.state.context.detectors.started.full_name
+    own = site.app.state.context.part(Detectors).started.full_name
     answer = start(client, "compare", file=TEXTS, text_column="body", detector=[own, other])
     address, page = run_page(site, client, answer)
     assert "Of 3 posts, the two differ on 1." in page
@@ -114,7 +115,7 @@ def test_two_detectors_are_compared_on_a_file_without_labels(site, tmp_path):
 
 def strict_detector(site) -> str:
     """Register the server's own word list under another name, with a threshold that only one of its words reaches."""
-    started, source = site.app.state.context.detectors.started, site.settings.model
+    started, source = site.app.state.context.part(Detectors).started, site.settings.model
     entry = {"name": "strict", "version": started.model["version"], "source": source, "questions": ["hate"]}
     with site.store.write() as db:
         return detectors.add(db, **entry, thresholds={"hate": 0.8}, by="shell").full_name
@@ -127,14 +128,14 @@ def test_the_thresholds_that_an_admin_gave_decide_in_a_scored_file_and_the_page_
     assert got["hate.label"].to_list() == ["not hateful", "hateful", "not hateful"]
     assert got["hate"].to_list() == pytest.approx([0.0, 0.9, 0.7], abs=0.05)
     assert "with the thresholds that an admin set: strict, hate: threshold 80.0%" in page
-    own = site.app.state.context.detectors.started.full_name
+    own = site.app.state.context.part(Detectors).started.full_name
     _, page = run_page(site, client, start(client, "score", file=TEXTS, text_column="body", detector=[own]))
     assert "an admin set" not in page
 
 
 def test_the_thresholds_that_an_admin_gave_decide_in_comparisons_evaluations_and_checks(site):
     client, strict = site.as_("expert"), strict_detector(site)
-    own = site.app.state.context.detectors.started.full_name
+    own = site.app.state.context.part(Detectors).started.full_name
     _, page = run_page(site, client, start(client, "compare", file=TEXTS, text_column="body", detector=[own, strict]))
     assert "Of 3 posts, the two differ on 1." in page
     assert "strict, hate: threshold 80.0%" in page
@@ -158,7 +159,7 @@ def test_a_run_by_a_registered_detector_whose_folder_changed_says_so(site):
 
 
 def test_a_registered_detector_is_offered_in_the_place_of_the_one_that_the_server_was_started_with(site):
-    started, source = site.app.state.context.detectors.started, site.settings.model
+    started, source = site.app.state.context.part(Detectors).started, site.settings.model
     started.model["name"] = "lamp"  # a word list is called by its path, which is too long to be registered
     entry = {"name": "lamp", "version": started.model["version"], "source": source}
     with site.store.write() as db:
@@ -172,7 +173,7 @@ def test_a_registered_detector_is_offered_in_the_place_of_the_one_that_the_serve
 def test_detectors_are_evaluated_on_a_file_with_a_paired_test(site, tmp_path):
     other = second_detector(site, tmp_path)
     client = site.as_("expert")
-    own = site.app.state.context.detectors.started.full_name
+    own = site.app.state.context.part(Detectors).started.full_name
     address, page = run_page(site, client, start(client, "evaluate", file=GOLD, detector=[own, other]))
     assert "Macro-F1" in page
     assert "1.000" in page  # the first knows the word of every hateful post

@@ -19,6 +19,7 @@ from davy.detectors import store as detectors
 from davy.detectors.load import load
 from davy.jobs import store as jobs
 from davy.runs.jobs.training import TRAIN
+from davy.scoring.queue.detectors import Detectors
 from tiny_encoder import make_tiny_encoder
 from web_site import Site, post, token_in
 
@@ -118,12 +119,12 @@ def test_a_manager_trains_a_baseline_from_an_uploaded_file(tea):
 
 
 def test_a_training_is_measured_beside_the_default_with_the_thresholds_that_an_admin_gave_it(tea):
-    started, source = tea.app.state.context.detectors.started, tea.settings.model
+    started, source = tea.app.state.context.part(Detectors).started, tea.settings.model
     entry = {"name": "strict", "version": started.model["version"], "source": source, "questions": ["hate"]}
     with tea.store.write() as db:
         strict = detectors.add(db, **entry, thresholds={"hate": 0.95}, by="shell")
         detectors.set_default(db, strict.id, by="shell")
-    tea.running.portal.call(tea.app.state.context.detectors.refresh)
+    tea.running.portal.call(tea.app.state.context.part(Detectors).refresh)
     assert send(tea.as_("expert"), kind="tfidf", name="warm lamp", file=POSTS.encode()).status_code == 303
     assert worker(tea, "--once").wait(300) == 0
     job = newest(tea)

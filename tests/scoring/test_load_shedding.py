@@ -11,6 +11,7 @@ from dataclasses import replace
 import pytest
 
 from davy.scoring.queue.batching import QueueFull
+from davy.scoring.queue.detectors import Detectors
 from davy.scoring.queue.load_shedding import FEWEST, LONGEST_HOLD, LoadShedding
 from web_site import make_key, make_site
 
@@ -117,7 +118,7 @@ def test_requests_count_while_they_are_answered_once_their_sender_is_known(site)
     while not isinstance(layer, LoadShedding):
         layer = layer.app
     counts: list[int] = []
-    detector = site.app.state.context.detectors.started
+    detector = site.app.state.context.part(Detectors).started
     score = detector.score
 
     async def noting(posts):

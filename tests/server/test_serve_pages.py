@@ -6,6 +6,7 @@ import pytest
 
 from davy.people.permissions import MAY, may
 from davy.people.store.users import ROLES
+from davy.scoring.queue.detectors import Detectors
 from davy.web.middleware import ALWAYS
 
 PAGES = {
@@ -76,7 +77,7 @@ def test_static_files_can_not_be_left_by_their_path(site):
 def test_the_home_page_says_what_davy_is_and_names_the_detector(site):
     html = site.visitor().get("/").text
     assert "workbench" in html
-    assert site.app.state.context.detectors.default_model["version"] in html
+    assert site.app.state.context.part(Detectors).default_model["version"] in html
 
 
 def test_every_permission_belongs_to_roles_that_there_are():

@@ -59,6 +59,8 @@ class Feature:
     """Returns the query for posts that were made from others. It gets the keys of those."""
     fed_phases: str | None = None
     """Returns the ids of phases that it goes on adding posts to. It gets the connection and the project's id."""
+    server_part: str | None = None
+    """Makes the feature's part of a running server, a `ServerPart`. It gets the `Context` with the parts before it."""
     tables: tuple[str, ...] = ()
     """Names of the modules that declare tables."""
     papers: Mapping[str, str] = field(default_factory=dict)

@@ -25,6 +25,7 @@ FEATURE = Feature(
         "davy.moderation.pages.detectors:router",
         "davy.moderation.pages.communities:router",
     ),
+    server_part="davy.moderation.server_part:Moderation",
     personal_data="davy.moderation.store.suggestions:personal_data",
     forget_person="davy.moderation.store.suggestions:forget_person",
     jobs=(

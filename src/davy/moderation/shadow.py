@@ -58,12 +58,10 @@ class Shadow:
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
 
-    async def stop(self) -> None:
-        """Finish what was offered and write down the sums."""
+    async def finish(self) -> None:
+        """Finish what was offered."""
         if self._tasks:
             await asyncio.wait(self._tasks)
-        await self.detector.stop()
-        await to_thread.run_sync(self.flush)
 
     def flush(self) -> None:
         """Add the sums since the last time to the store."""

@@ -13,6 +13,7 @@ from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from functools import cache, partial
 from itertools import count
+from pkgutil import resolve_name
 from typing import Any
 
 from anyio import to_thread
@@ -20,15 +21,13 @@ from fastapi import FastAPI
 from starlette.middleware import Middleware
 
 from davy.core.errors import UserError
+from davy.core.feature import features
 from davy.core.scorer import Scorer
 from davy.demo import demo
 from davy.detectors.cascade_screen import as_cascade
 from davy.detectors.embedded import as_one_by_one
 from davy.detectors.load import load
 from davy.detectors.registered import load_registered
-from davy.moderation.attribute_map import check_lexicon_kinds, load_attributes
-from davy.moderation.moderation_decisions import Decider
-from davy.moderation.shadow import Shadow
 from davy.people.key_cache import KeyCache
 from davy.people.passwords import check_password
 from davy.people.quotas import Quotas
@@ -39,7 +38,6 @@ from davy.scoring.queue.load_shedding import LoadShedding
 from davy.scoring.queue.pictures import HeldPictures
 from davy.server.routers import load_routers
 from davy.store import open_store
-from davy.text.lexicons.read import KINDS
 from davy.version import __version__
 from davy.web import error_pages, render
 from davy.web.context import Context
@@ -85,11 +83,6 @@ def create_app(settings: ServerSettings) -> FastAPI:
 
 
 def _context(settings: ServerSettings) -> Context:
-    pictures = HeldPictures()
-    attributes, categories = load_attributes(settings.attributes), load_attributes(settings.categories)
-    for named in (attributes, categories):
-        check_lexicon_kinds(named, KINDS)
-
     def queue(scorer: Scorer) -> Batcher:
         return Batcher(scorer, largest=settings.largest_batch, most_seconds=settings.most_wait)
 
@@ -98,53 +91,46 @@ def _context(settings: ServerSettings) -> Context:
         alone = as_one_by_one(scorer, settings.threads)
         return Detector(as_cascade(alone) if settings.screen else alone, queue=queue, **more)
 
+    pictures = HeldPictures()
     scorer = demo.scorer() if settings.model == DEMO_WORD_LIST else load(settings.model, images=pictures)
-    shadow = load(settings.shadow) if settings.shadow else None
     store = open_store(settings.database, create=True)
     shared = SharedFile(settings.shared)
     load_entry = partial(load_registered, images=pictures)
-    return Context(
+    detectors = Detectors(store, make(scorer), load=load_entry, make=make, pictures=pictures)
+    context = Context(
         settings=settings,
         store=store,
-        detectors=Detectors(store, make(scorer), load=load_entry, make=make),
         templates=render.environment(),
         limiter=Limiter(shared=shared),
         metrics=Metrics(shared),
         key_cache=KeyCache(store),
         quotas=Quotas(store, shared),
-        decider=Decider(store),
-        attributes=attributes,
-        attribute_detectors={name: make(load(name)) for name in attributes.models},
-        categories=categories,
-        pictures=pictures,
-        shadow=Shadow(store, make(shadow), keep_texts=settings.shadow_texts) if shadow is not None else None,
         lexicon=demo.lexicon() if settings.demo else None,
+        parts=[detectors],
     )
+    for feature in features():
+        if feature.server_part:
+            context.parts.append(resolve_name(feature.server_part)(context))
+    return context
 
 
 @asynccontextmanager
 async def _lifespan(app: FastAPI) -> AsyncIterator[None]:
     context: Context = app.state.context
     await to_thread.run_sync(warm_up)
-    await context.detectors.start()
-    for detector in context.attribute_detectors.values():
-        await detector.start()
-    if context.shadow is not None:
-        await context.shadow.detector.start()
+    for part in context.parts:
+        await part.start()
     flusher = asyncio.create_task(_flush(context), name="counters")
     try:
         yield
     finally:
         flusher.cancel()
-        await context.detectors.stop()
-        for detector in context.attribute_detectors.values():
-            await detector.stop()
-        if context.shadow is not None:
-            await context.shadow.stop()
+        for part in context.parts:
+            await part.stop()
         context.metrics.flush()
         try:
-            context.quotas.flush()
-            context.decider.flush()
+            for flush in _store_flushes(context):
+                flush()
         except UserError as error:  # the database went away: there is nowhere left to write to
             logger.warning("what was counted last is lost: %s", error.message)
         context.store.close()
@@ -157,10 +143,12 @@ async def _flush(context: Context) -> None:
         await _flush_one(context.metrics.flush)
         if second % STORE_SECONDS:
             continue
-        await _flush_one(context.quotas.flush)
-        await _flush_one(context.decider.flush)
-        if context.shadow is not None:
-            await _flush_one(context.shadow.flush)
+        for flush in _store_flushes(context):
+            await _flush_one(flush)
+
+
+def _store_flushes(context: Context) -> list[Callable[[], object]]:
+    return [context.quotas.flush, *(flush for part in context.parts for flush in part.flushes())]
 
 
 async def _flush_one(flush: Callable[[], object]) -> None:

@@ -1,22 +1,20 @@
-"""What one running server holds: settings, store, detectors, counters. Made once by `create_app`, passed by request."""
+"""What one running server holds: settings, store, counters, and a part of each feature that needs one.
+
+Made once by `create_app`, found by request. A feature's part is asked for by its type: `context.part(Detectors)`.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
+from typing import TypeVar
 
 from anyio import CapacityLimiter
 from jinja2 import Environment
 from starlette.requests import Request
 
-from davy.moderation.attribute_map import AttributeMap
-from davy.moderation.moderation_decisions import Decider
-from davy.moderation.shadow import Shadow
 from davy.people.key_cache import KeyCache
 from davy.people.quotas import Quotas
-from davy.scoring.queue.detector import Detector
-from davy.scoring.queue.detectors import Detectors
-from davy.scoring.queue.pictures import HeldPictures
 from davy.store import Store
 from davy.text.lexicons.read import Lexicon
 from davy.text.mask import mask
@@ -28,30 +26,46 @@ ANSWERING_AT_ONCE = 4
 """Threads of a process that save answers: more would take Python's one lock from each other in mid-transaction."""
 
 
+class ServerPart:
+    """What a feature adds to a running server. A feature's `server_part` makes it, the server starts and stops it."""
+
+    async def start(self) -> None:
+        """Begin to work, in the running event loop."""
+
+    async def stop(self) -> None:
+        """Finish what was begun."""
+
+    def flushes(self) -> Iterable[Callable[[], object]]:
+        """Return what writes down what this process counted: each is called every few seconds and after `stop`."""
+        return ()
+
+
+Part = TypeVar("Part", bound=ServerPart)
+
+
 @dataclass(frozen=True, slots=True)
 class Context:
     """The parts that pages use. Nothing here is global: two apps in one process don't meet."""
 
     settings: ServerSettings
     store: Store
-    detectors: Detectors
     templates: Environment
     limiter: Limiter
     metrics: Metrics
     key_cache: KeyCache
     quotas: Quotas
-    decider: Decider
-    attributes: AttributeMap
-    """What Perspective's attributes mean here."""
-    categories: AttributeMap
-    """What the categories of OpenAI's moderation mean here."""
-    attribute_detectors: Mapping[str, Detector] = field(default_factory=dict)
-    """The detectors that the file of attributes names, by their name there."""
-    pictures: HeldPictures = field(default_factory=HeldPictures)
-    shadow: Shadow | None = None
     answering: CapacityLimiter = field(default_factory=lambda: CapacityLimiter(ANSWERING_AT_ONCE))
     lexicon: Lexicon | None = None
     """What is masked; None is the shipped lexicon."""
+    parts: list[ServerPart] = field(default_factory=list)
+    """The features' parts, in the features' order."""
+
+    def part(self, kind: type[Part]) -> Part:
+        """Return the part of this type."""
+        for part in self.parts:
+            if isinstance(part, kind):
+                return part
+        raise LookupError(f"no feature has put a {kind.__name__} into this server")
 
     def link(self, path: str) -> str:
         """Return a whole address, as people get it sent: of a path that begins with a slash."""

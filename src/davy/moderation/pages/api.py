@@ -18,9 +18,11 @@ from starlette.responses import Response
 from davy.core.errors import UserError, nearest
 from davy.detectors import store as registry
 from davy.detectors.model_cards import model_cards
+from davy.moderation.server_part import Moderation
 from davy.people.pages.visitor import check_rate, key_or_session
 from davy.people.store.users import User
 from davy.scoring.queue.detector import PostToScore
+from davy.scoring.queue.detectors import Detectors
 from davy.scoring.queue.request_scoring import ScoredPosts, explanations, score_posts
 from davy.scoring.result import records
 from davy.web.context import context_of
@@ -72,7 +74,8 @@ async def score(
     """Return for each post its verdict and each question's label and probabilities, in the order of the posts."""
     sent = _sent(asked)
     key = getattr(request.state, "key", None)
-    if asked.community is not None and context_of(request).decider.community_of(asked.community, key) is None:
+    decider = context_of(request).part(Moderation).decider
+    if asked.community is not None and decider.community_of(asked.community, key) is None:
         raise LocalizedError("community_of_key", status=403, name=asked.community)
     if key is None:  # a key has limits of its own
         check_rate(request, "texts of a session", who.id, cost=len(sent))
@@ -110,7 +113,8 @@ def list_detectors(
     context = context_of(request)
     with context.store.read() as db:
         entries = [entry for entry in registry.list_detectors(db) if entry.state == "active"]
-    started, default = context.detectors.started, context.detectors.default_model
+    loaded = context.part(Detectors)
+    started, default = loaded.started, loaded.default_model
     own = started.model
     found = [(it.name, it.version, it.source, it.questions, it.thresholds, it.data_hash) for it in entries]
     name, version = str(own["name"]), str(own["version"])

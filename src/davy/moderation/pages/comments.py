@@ -19,7 +19,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from davy.core.scheme import Question
-from davy.moderation.attribute_map import AttributeSource
+from davy.moderation.attribute_map import AttributeMap, AttributeSource
 from davy.moderation.perspective_answer import (
     CommentLanguages,
     ModelScores,
@@ -39,17 +39,19 @@ from davy.moderation.perspective_format import (
     TextEntry,
     discovery_document,
 )
+from davy.moderation.server_part import Moderation
 from davy.moderation.store import suggestions
 from davy.moderation.store.communities import Community
 from davy.moderation.store.suggestions import Suggestion
 from davy.people.pages.visitor import check_rate, key_only
 from davy.people.store.users import User
 from davy.scoring.queue.detector import Detector, PostToScore
+from davy.scoring.queue.detectors import Detectors
 from davy.scoring.queue.request_scoring import charge, score_posts, within_time
 from davy.scoring.result import repair_text
 from davy.text.lexicons.read import load as load_lexicon
 from davy.text.words import sentence_spans
-from davy.web.context import Context, context_of
+from davy.web.context import context_of
 from davy.web.error_pages import AnalyzeError
 
 
@@ -95,22 +97,23 @@ async def analyze(
     """Return scores of a comment for the attributes asked for."""
     context = context_of(request)
     text = _checked_text(asked.comment, asked.context)
-    wanted = _wanted(context, asked.requested_attributes)
-    default = await context.detectors.find(None)
-    community = context.decider.community_of(asked.community_id, request.state.key)
+    moderation = context.part(Moderation)
+    wanted = _wanted(moderation.attributes, asked.requested_attributes)
+    default = await context.part(Detectors).find(None)
+    community = moderation.decider.community_of(asked.community_id, request.state.key)
     languages = await to_thread.run_sync(_languages, request, text, asked.languages, default, community)
     if not languages.used:
         raise AnalyzeError("Unable to detect language.", "LANGUAGE_DETECTION_FAILED")
     drops = asked.drop_unsupported_attributes or context.settings.drop_unsupported
     plan = plan_attributes(
-        context.attributes,
+        moderation.attributes,
         wanted,
         languages.used,
-        lambda model: context.attribute_detectors[model] if model else default,
+        lambda model: moderation.attribute_detectors[model] if model else default,
         own_words=context.lexicon is not None,
     )
     if plan.missing and not drops:
-        raise unsupported_error(plan.missing, context.attributes, languages)
+        raise unsupported_error(plan.missing, moderation.attributes, languages)
     spans = sentence_spans(text, most=MOST_SPANS) if asked.span_annotations else [(0, len(text))]
     scored, decision, headers = await _scored(request, asked, text, spans, plan)
     response.headers.update(headers)
@@ -118,7 +121,7 @@ async def analyze(
         response.headers["Davy-Decision"] = decision
     values, unanswered = scores_of(plan, scored, context.lexicon or load_lexicon("masking"))
     if unanswered and not drops:
-        raise unsupported_error(unanswered, context.attributes, languages)
+        raise unsupported_error(unanswered, moderation.attributes, languages)
     scores = _attribute_scores(asked, values, text, spans)
     answer: dict[str, Any] = {"attributeScores": scores, "languages": languages.used}
     if languages.detected:
@@ -141,12 +144,13 @@ async def suggest(request: Request, asked: SuggestCommentScoreRequest, who: Call
     given = asked.attribute_scores or {}
     if not given:
         raise AnalyzeError("Missing attribute_scores")
-    sources = _wanted(context, dict.fromkeys(given, AttributeParameters()))
+    moderation = context.part(Moderation)
+    sources = _wanted(moderation.attributes, dict.fromkeys(given, AttributeParameters()))
     for name, scores in given.items():
         if scores.summary_score is None and not scores.span_scores:
             raise AnalyzeError(f"Attribute {name} has neither a summary score nor span scores")
-    default = await context.detectors.find(None)
-    community = context.decider.community_of(asked.community_id, request.state.key)
+    default = await context.part(Detectors).find(None)
+    community = moderation.decider.community_of(asked.community_id, request.state.key)
     languages = await to_thread.run_sync(_languages, request, text, asked.languages, default, community)
     questions = default.scorer.questions
     summary = {name: it.summary_score.value for name, it in given.items() if it.summary_score is not None}
@@ -192,10 +196,10 @@ def _checked_text(comment: TextEntry | None, around: CommentContext | None) -> s
     return text
 
 
-def _wanted(context: Context, given: Mapping[str, AttributeParameters] | None) -> dict[str, AttributeSource]:
+def _wanted(attributes: AttributeMap, given: Mapping[str, AttributeParameters] | None) -> dict[str, AttributeSource]:
     if not given:
         raise AnalyzeError("Missing requested_attributes", "NO_REQUESTED_ATTRIBUTES")
-    unknown = [name for name in given if name not in context.attributes.attributes]
+    unknown = [name for name in given if name not in attributes.attributes]
     if unknown:
         raise unknown_error(unknown)
     for name, parameters in given.items():
@@ -203,7 +207,7 @@ def _wanted(context: Context, given: Mapping[str, AttributeParameters] | None) -
             raise AnalyzeError(
                 f"Requested score type {parameters.score_type} is not supported by attribute {name[:100]}"
             )
-    return {name: context.attributes.attributes[name] for name in given}
+    return {name: attributes.attributes[name] for name in given}
 
 
 def _languages(
@@ -217,7 +221,7 @@ def _languages(
         "server": context.settings.default_language,
         "detector": language_of(text) if language_of is not None else None,
     }
-    return find_languages(text, requested, defaults, context.attributes.languages)
+    return find_languages(text, requested, defaults, context.part(Moderation).attributes.languages)
 
 
 async def _scored(
@@ -228,6 +232,7 @@ async def _scored(
     The first detector's answer is the one that a community decides by. Return the scores, its decision and headers.
     """
     context = context_of(request)
+    named_detectors = context.part(Moderation).attribute_detectors
     parts = [text, *(text[start:end] for start, end in spans if (start, end) != (0, len(text)))]
     found: dict[str | None, ModelScores] = {}
     decision: str | None = None
@@ -235,13 +240,13 @@ async def _scored(
     for model, languages in plan.languages_by_model().items():
         posts = [PostToScore(part, lang) for lang in languages for part in parts]
         if found and model is not None:
-            detector = context.attribute_detectors[model]
+            detector = named_detectors[model]
             scores = await within_time(context, detector.score(posts))
         else:
             scored = await score_posts(
                 request,
                 posts,
-                detector=context.attribute_detectors[model] if model is not None else None,
+                detector=named_detectors[model] if model is not None else None,
                 community=asked.community_id,
                 may_store=not asked.do_not_store,
                 longest=MOST_BYTES,

@@ -29,10 +29,12 @@ from davy.moderation.communities import (
 )
 from davy.moderation.drift import CurvePicture, curve_picture, flag_series, language_series
 from davy.moderation.jobs import FIT_THRESHOLD
+from davy.moderation.server_part import Moderation
 from davy.moderation.store import communities, decisions, suggestions
 from davy.people.pages.visitor import Form, allowed, field
 from davy.people.store import keys
 from davy.people.store.users import User
+from davy.scoring.queue.detectors import Detectors
 from davy.store import Connection
 from davy.web import render
 from davy.web.charts import line_chart
@@ -83,7 +85,7 @@ def create(request: Request, who: Manages, form: Form) -> Response:
     """Add a community; where it has a webhook, its page shows the secret once."""
     with context_of(request).store.write() as db:
         made = create_community(db, field(form, "name", most=80), _settings(db, form), by=who.id)
-    context_of(request).decider.refresh()
+    context_of(request).part(Moderation).decider.refresh()
     if made.secret:
         return _one(request, made.name, secret=made.secret)
     return render.redirect(request, _address(made.name), "community_saved", name=made.name)
@@ -129,7 +131,7 @@ def change(request: Request, community: str, who: Manages, form: Form) -> Respon
     """Change a community's question, thresholds, band, keys, project and webhook."""
     with context_of(request).store.write() as db:
         _, secret = change_community(db, community, _settings(db, form), by=who.id)
-    context_of(request).decider.refresh()
+    context_of(request).part(Moderation).decider.refresh()
     if secret:
         return _one(request, community, secret=secret)
     return render.redirect(request, _address(community), "community_saved", name=community)
@@ -229,6 +231,6 @@ def _number(text: str) -> float | None:
 
 def _choices(db: Connection, context: Any) -> dict[str, Any]:
     """Return what forms offer: questions of the detector, projects and keys."""
-    questions = [q.name for q in context.detectors.started.scorer.questions if q.positive is not None]
+    questions = [q.name for q in context.part(Detectors).started.scorer.questions if q.positive is not None]
     active = [key for key in keys.list_keys(db) if key.state == "active" and key.allows("score")]
     return {"questions": questions, "projects": projects.list_projects(db), "active_keys": active}

@@ -19,6 +19,7 @@ from davy.detectors.model_cards import model_cards
 from davy.detectors.registered import register_detector
 from davy.detectors.store import RegisteredDetector
 from davy.jobs.store import Job
+from davy.moderation.server_part import Moderation
 from davy.moderation.shadow import compare_shadows
 from davy.people.pages.visitor import Form, allowed, field
 from davy.people.permissions import may
@@ -26,6 +27,7 @@ from davy.people.store import users
 from davy.people.store.users import User
 from davy.runs.pages.detector_choices import list_trained, trained_entry
 from davy.scoring.queue.detector import label_title, question_title
+from davy.scoring.queue.detectors import Detectors
 from davy.web import render
 from davy.web.context import context_of
 from davy.web.errors import LocalizedError
@@ -63,7 +65,7 @@ def show_shadow(request: Request, who: Manages) -> Response:
         request,
         "shadow.html",
         comparisons=compare_shadows(context.store, differences=MOST_SHOWN),
-        shadow=context.shadow,
+        shadow=context.part(Moderation).shadow,
         mask=context.mask,
     )
 
@@ -73,7 +75,7 @@ def show_one(request: Request, detector_id: str, who: Looks) -> Response:
     """Return one detector: its card with figures and known misses, its languages, questions and thresholds."""
     context = context_of(request)
     if detector_id == STARTED:
-        model = context.detectors.started.model
+        model = context.part(Detectors).started.model
         source, name, version, given = context.settings.model, str(model["name"]), str(model["version"]), {}
         entry = None
     else:
@@ -88,7 +90,7 @@ def show_one(request: Request, detector_id: str, who: Looks) -> Response:
         name=name,
         version=version,
         entry=entry,
-        is_default=context.detectors.default_model["version"] == version,
+        is_default=context.part(Detectors).default_model["version"] == version,
         cards=model_cards(source),
         given=given,
         open_sections=OPEN,
@@ -113,15 +115,15 @@ def _page(request: Request, *, form: FormData | None = None, wrong: str = "", st
         status=status,
         entries=order,
         people=people,
-        started=context.detectors.started,
+        started=context.part(Detectors).started,
         cards={entry.id: model_cards(entry.source) for entry in order} | {STARTED: model_cards(context.settings.model)},
         trained=_trained(request) if manages else [],
         manages=manages,
         title_of=lambda question: question_title(question, render.translator_of(request).lang),
         has_default=any(entry.is_default for entry in entries),
-        loaded={f"{model['name']}@{model['version']}" for model in context.detectors.loaded},
-        refused=context.detectors.refused,
-        shadow=context.shadow,
+        loaded={f"{model['name']}@{model['version']}" for model in context.part(Detectors).loaded},
+        refused=context.part(Detectors).refused,
+        shadow=context.part(Moderation).shadow,
         source=field(form, "source", most=1000) if form is not None else "",
         wrong=wrong,
     )
@@ -174,7 +176,7 @@ def change(request: Request, detector_id: str, act: str, who: Manages, form: For
 
 def _refresh(request: Request) -> None:
     """Let this process know at once; the others look every two seconds."""
-    from_thread.run(context_of(request).detectors.refresh)
+    from_thread.run(context_of(request).part(Detectors).refresh)
 
 
 def _trained(request: Request) -> list[tuple[Job, RegisteredDetector]]:

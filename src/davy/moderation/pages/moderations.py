@@ -20,6 +20,7 @@ from davy.core.errors import UserError
 from davy.core.scheme import applicable_questions
 from davy.core.scorer import Scores
 from davy.moderation.attribute_map import AttributeMap, AttributeSource, attribute_scores
+from davy.moderation.server_part import Moderation
 from davy.people.pages.visitor import key_only
 from davy.people.store.users import User
 from davy.scoring.queue.detector import PostToScore
@@ -87,7 +88,7 @@ async def moderate(
     return {
         "id": f"modr-{secrets.token_hex(12)}",
         "model": scored.detector.full_name,
-        "results": _results(scored, context.categories, kinds),
+        "results": _results(scored, context.part(Moderation).categories, kinds),
         "data_hash": scored.detector.model["data_hash"],
     }
 

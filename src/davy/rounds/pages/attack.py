@@ -26,6 +26,7 @@ from davy.rounds.attack import MOST_SEEDS, STRATEGIES, TRIES, check_strategies, 
 from davy.rounds.jobs import ATTACK, PROPOSALS, SEEDS
 from davy.rounds.store import entries, rounds
 from davy.runs.pages.workplace import files_folder, find_job
+from davy.scoring.queue.detectors import Detectors
 from davy.store import Connection, events
 from davy.store.columns import new_id
 from davy.web import render
@@ -168,7 +169,7 @@ def _targets(request: Request, db: Connection, place: ProjectAccess) -> list[str
 
 def _own_name(request: Request) -> str:
     """Return the server's own detector as name@version."""
-    model = context_of(request).detectors.started.model
+    model = context_of(request).part(Detectors).started.model
     return f"{model['name']}@{model['version']}"
 
 

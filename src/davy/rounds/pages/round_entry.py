@@ -32,6 +32,7 @@ from davy.rounds.round import STRATEGIES, SUPPORTS, Entry, Round, TargetPredicti
 from davy.rounds.store import entries, round_seeds
 from davy.rounds.store.entries import EntryText
 from davy.scoring.explain import explain
+from davy.scoring.queue.detectors import Detectors
 from davy.store import Connection
 from davy.store.columns import new_id
 from davy.web import render
@@ -144,7 +145,7 @@ def why(request: Request, place: Enters, round_number: str, entry_id: str) -> Re
         scheme = scheme_of(db, place.project)
     if row is None:
         raise LocalizedError("no_such", status=404)
-    scorer = QueuedScorer(context.detectors, round_.targets[0])
+    scorer = QueuedScorer(context.part(Detectors), round_.targets[0])
     found = explain(row.text, scorer, question=round_.question, lang=row.lang, most=32)
     most = max((abs(it.weight) for it in found.weights), default=0.0) or 1.0
     pieces, end = [], 0

@@ -45,7 +45,7 @@ async def ask_targets(
 async def _ask(request: Request, target: str, texts: Sequence[str], langs: Sequence[str | None]) -> Scores:
     context = context_of(request)
     try:
-        _, scores = await context.detectors.score(_posts(texts, langs), model=target)
+        _, scores = await context.part(Detectors).score(_posts(texts, langs), model=target)
     except UserError as error:
         reason = render.error_text(request, error).rstrip(".")
         raise EntryRefused("target", status=503, name=target, reason=reason) from None
@@ -59,7 +59,7 @@ def _posts(texts: Sequence[str], langs: Sequence[str | None]) -> list[PostToScor
 
 def possible_targets(request: Request, db: Connection, question: str) -> list[str]:
     """Return the detectors that answer a question, as name@version: the server's own first, then those it knows."""
-    started = context_of(request).detectors.started
+    started = context_of(request).part(Detectors).started
     own = [f"{started.model['name']}@{started.model['version']}"] if question in started.questions else []
     known = [it for it in detectors.list_detectors(db) if it.state != "retired" and question in it.questions]
     return list(

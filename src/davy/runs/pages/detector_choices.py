@@ -22,6 +22,7 @@ from davy.jobs.store import Job
 from davy.people.store.users import User
 from davy.runs.jobs.training import TRAIN
 from davy.scoring.queue.detector import Detector
+from davy.scoring.queue.detectors import Detectors
 from davy.store import Connection
 from davy.web.context import context_of
 from davy.web.errors import LocalizedError
@@ -60,14 +61,15 @@ def list_choices(request: Request, who: User, project: str | None = None) -> lis
     found = [
         DetectorChoice(it.full_name, it.name, it.version, it.source, it.questions, registered=it.id) for it in entries
     ]
-    started = context.detectors.started.model
+    loaded = context.part(Detectors)
+    started = loaded.started.model
     if context.settings.model != DEMO_WORD_LIST:
         own = DetectorChoice(
             f"{started['name']}@{started['version']}", str(started["name"]), str(started["version"]),
-            context.settings.model, context.detectors.started.questions,
+            context.settings.model, loaded.started.questions,
         )  # fmt: skip
         found = found if any(it.key == own.key for it in found) else [own, *found]  # a registered one answers first
-    default = str(context.detectors.default_model["name"])
+    default = str(loaded.default_model["name"])
     found.sort(key=lambda it: it.name != default)
     in_use = {it.source for it in entries}
     for job in trained:
@@ -105,9 +107,9 @@ async def find_detector(request: Request, who: User, key: str) -> Detector:
     """Return the detector that a form names, loaded; a project's own only for those who run the project."""
     context = context_of(request)
     if not key.startswith(TRAINED):
-        return await context.detectors.find(key or None)
+        return await context.part(Detectors).find(key or None)
     entry = await to_thread.run_sync(_trained, request, who, key)
-    return await context.detectors.open(entry)
+    return await context.part(Detectors).open(entry)
 
 
 def _trained(request: Request, who: User, key: str) -> RegisteredDetector:

@@ -21,6 +21,7 @@ from davy.people.pages.visitor import Form, allowed, check_rate, field
 from davy.people.store.users import User
 from davy.runs.pages.detector_choices import find_detector, list_choices
 from davy.scoring.queue.detector import Detector, PostToScore, answer_tree, question_title, verdict_text
+from davy.scoring.queue.detectors import Detectors
 from davy.scoring.queue.pictures import MOST_PIXELS
 from davy.scoring.queue.request_scoring import explanations, score_posts, within_time
 from davy.scoring.result import repair_text
@@ -204,7 +205,7 @@ def _page(
         wrong=wrong,
         most=context_of(request).settings.max_text,
         choices=list_choices(request, who),
-        names=context_of(request).detectors.names,
+        names=context_of(request).part(Detectors).names,
         model=model,
         other=other,
         lang=lang,

@@ -23,7 +23,9 @@ from davy.core.scorer import Scorer, Scores
 from davy.detectors.registered import load_registered
 from davy.detectors.store import RegisteredDetector, list_detectors
 from davy.scoring.queue.detector import Detector, PostToScore
+from davy.scoring.queue.pictures import HeldPictures
 from davy.store import Store
+from davy.web.context import ServerPart
 from davy.web.errors import LocalizedError
 
 logger = logging.getLogger("davy.serve")
@@ -34,8 +36,8 @@ RETRY_SECONDS = 30.0
 """How long after a version could not be loaded it is tried again."""
 
 
-class Detectors:
-    """The registry. `started` answers where the store names no default; `start` and `stop` belong to the lifespan."""
+class Detectors(ServerPart):
+    """The registry. `started` answers where the store names no default; `make` puts a scorer behind a queue."""
 
     def __init__(
         self,
@@ -46,15 +48,17 @@ class Detectors:
         poll_seconds: float = POLL_SECONDS,
         load: Callable[[RegisteredDetector], Scorer] = load_registered,
         make: Callable[..., Detector] = Detector,
+        pictures: HeldPictures | None = None,
     ) -> None:
         self.started = started
+        self.make = make
+        self.pictures = pictures or HeldPictures()
         self.refused: dict[str, str] = {}
         """Why versions can't take over, by their id."""
         self._store = store
         self._most_loaded = most_loaded
         self._poll_seconds = poll_seconds
         self._load_scorer = load
-        self._make = make
         self._retry_at: float | None = None
         self._read_entries: list[RegisteredDetector] = []
         self._entries: list[RegisteredDetector] = []
@@ -231,7 +235,7 @@ class Detectors:
             for detector_id in evictable[: max(0, len(self._loaded) + 1 - self._most_loaded)]:
                 self._unload(detector_id)
             scorer = await to_thread.run_sync(self._load_scorer, entry)
-            detector = self._make(scorer, name=entry.name, thresholds=entry.thresholds)
+            detector = self.make(scorer, name=entry.name, thresholds=entry.thresholds)
             await detector.start()
             self._loaded[entry.id] = detector
             return detector

@@ -21,8 +21,9 @@ from davy.image.picture import Picture
 from davy.people.quotas import quota_refusal
 from davy.people.store.keys import ApiKey
 from davy.scoring.queue.detector import Detector, PostToScore
+from davy.scoring.queue.detectors import Detectors
 from davy.scoring.queue.pictures import decode_pictures
-from davy.web.context import Context, context_of
+from davy.web.context import Context, ServerPart, context_of
 from davy.web.errors import LocalizedError
 
 Result = TypeVar("Result")
@@ -30,6 +31,24 @@ Result = TypeVar("Result")
 MOST_EXPLAINED = 10
 """Posts of one request that can be explained: each costs up to a hundred more texts, as long as itself. Together they
 are no longer than one text may be."""
+
+
+class PostDecider(ServerPart):
+    """The part of the feature that decides about scored posts."""
+
+    def decide(
+        self,
+        detector: Detector,
+        posts: Sequence[PostToScore],
+        scores: Scores,
+        *,
+        community: str | None,
+        key: ApiKey | None,
+        references: Sequence[str | None],
+        may_store: bool,
+    ) -> tuple[Scores, list[str | None]]:
+        """Return the scores with the thresholds of a community, and what it decides about each post."""
+        raise NotImplementedError
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,17 +92,16 @@ async def score_posts(
     request.state.community = community  # whose thresholds decide
     check_posts(context, posts, longest=longest, explain=explain)
     charge(request, len(posts) if counted is None else counted)
-    detector = detector or await context.detectors.find(model)
+    detectors = context.part(Detectors)
+    detector = detector or await detectors.find(model)
     pictures = await _pictures(detector, images)
-    holding = context.pictures.holding(pictures) if pictures else nullcontext([None] * len(posts))
+    holding = detectors.pictures.holding(pictures) if pictures else nullcontext([None] * len(posts))
     with holding as names:
         asked = tuple(replace(post, image=name) for post, name in zip(posts, names, strict=True))
         scores = await within_time(context, detector.score(asked))
     context.metrics.count("texts_scored", len(posts))
-    if context.shadow is not None:
-        context.shadow.offer(detector, asked, scores, store_text=may_store)
     key: ApiKey | None = getattr(request.state, "key", None)
-    scores, decisions = context.decider.decide(
+    scores, decisions = context.part(PostDecider).decide(
         detector, asked, scores, community=community, key=key, references=references, may_store=may_store
     )
     return ScoredPosts(detector, asked, scores, decisions)

@@ -10,8 +10,10 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, PlainTextResponse, Response
 
 from davy.core.errors import UserError
+from davy.moderation.server_part import Moderation
 from davy.people.pages.visitor import key_or_session
 from davy.people.store import users
+from davy.scoring.queue.detectors import Detectors
 from davy.version import __version__
 from davy.web.context import Context, context_of
 from davy.web.settings import is_loopback
@@ -24,7 +26,7 @@ router = APIRouter()
 def healthz(request: Request) -> Response:
     """Return 200 where the database answers and keeps changes and the detector is ready, else 503 with what is not."""
     context = context_of(request)
-    model = context.detectors.default_model
+    model = context.part(Detectors).default_model
     state: dict[str, Any] = {"status": "ok", "version": __version__, "database": "ok", "model": model}
     try:
         with context.store.read() as db:
@@ -34,7 +36,7 @@ def healthz(request: Request) -> Response:
         state |= {"status": "failing", "database": error.message}
     except Exception as error:  # noqa: BLE001 — whatever it is, the database does not answer
         state |= {"status": "failing", "database": type(error).__name__}
-    if not context.detectors.ready:
+    if not context.part(Detectors).ready:
         state |= {"status": "failing", "model": None}
     return JSONResponse(state, 200 if state["status"] == "ok" else 503)
 
@@ -43,7 +45,7 @@ def healthz(request: Request) -> Response:
 @router.head("/readyz", include_in_schema=False)
 def readyz(request: Request) -> Response:
     """Return 200 where a post that comes now is scored soon, else 503: for whoever spreads requests over servers."""
-    detectors = context_of(request).detectors
+    detectors = context_of(request).part(Detectors)
     if not detectors.ready:
         return JSONResponse({"status": "starting or stopping"}, 503)
     if detectors.is_full:
@@ -57,15 +59,16 @@ async def metrics(request: Request, authorization: Annotated[str | None, Header(
     context = context_of(request)
     if not is_loopback(request.client.host if request.client else ""):
         await key_or_session("admin", "see the audit")(request, authorization)
-    queues = context.detectors.queue_counters()
-    text = await to_thread.run_sync(context.metrics.text, context.detectors.loaded, queues, _gauges(context))
+    detectors = context.part(Detectors)
+    queues = detectors.queue_counters()
+    text = await to_thread.run_sync(context.metrics.text, detectors.loaded, queues, _gauges(context))
     return PlainTextResponse(text, media_type="text/plain; version=0.0.4")
 
 
 def _gauges(context: Context) -> dict[str, float]:
     """Return what is true of this process now."""
-    shadow = context.shadow
+    shadow = context.part(Moderation).shadow
     return {
-        "davy_detectors_refused": len(context.detectors.refused),
+        "davy_detectors_refused": len(context.part(Detectors).refused),
         "davy_shadow_passed_over": shadow.passed_over if shadow is not None else 0,
     }

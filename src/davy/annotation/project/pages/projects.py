@@ -34,6 +34,7 @@ from davy.people.pages.visitor import Anyone, Form, allowed, field
 from davy.people.store import users
 from davy.people.store.users import User
 from davy.scheme_editor.pages import schemes
+from davy.scoring.queue.detectors import Detectors
 from davy.store import Connection
 from davy.web import cookies, render
 from davy.web.context import context_of
@@ -276,7 +277,7 @@ def home(request: Request, who: Anyone) -> Response:
         else:
             locked = picture_locks.waiting_for(db, who.account.id, everywhere=who.account.role == "admin")
             mine = _open_projects(db, who.account)
-    model = context_of(request).detectors.default_model
+    model = context_of(request).part(Detectors).default_model
     return render.page(request, "home.html", model=model, locked=locked, mine=mine, unused=unused)
 
 
