@@ -48,9 +48,18 @@ def test_a_plan_is_run_with_a_column_and_a_detector_as_judges(posts, capsys):
     assert len(rows) == len({row["id"] for row in rows}) == 400
     assert sum(row["sampler"] == "tenths" for row in rows) == 40
     assert rows[0]["meta"] == {"a": 1}
+    assert all(row["judge.one"] == row["tox"] for row in rows if row["sampler"] == "tenths")
     report = json.loads((posts.parent / "s.sample.json").read_text(encoding="utf-8"))
     assert report["judges"] == {"one": "column:tox", "two": "uniform#hate"}
     assert report["taken"] == 400
+
+
+def test_a_sample_of_a_sample_says_which_columns_it_would_write_over(posts, capsys):
+    assert sample(posts, "first.csv", "--judge", "two=uniform#hate") == 0
+    again = posts.with_name("first.csv")
+    assert sample(again, "second.csv", "--judge", "two=uniform#hate") == 2
+    assert "has a column 'sampler' already" in capsys.readouterr().err
+    assert sample(again, "second.csv", "--judge", "two=uniform#hate", "--replace") == 0
 
 
 def test_the_same_seed_writes_the_same_bytes(posts):
@@ -60,12 +69,16 @@ def test_the_same_seed_writes_the_same_bytes(posts):
     assert read["a"] == read["b"] != read["c"]
 
 
-def test_show_prints_the_plan_and_no_hurtful_word(capsys):
+def test_show_prints_the_plan_and_no_hurtful_word_but_in_names_of_boards(capsys):
+    from davy.corpus.sample import plan as plans
     from davy.text.mask import mask
 
     assert run(["sample", "--plan", "edos", "--show"]) == 0
     said = capsys.readouterr().out
     assert "sexist-en" in said
+    for boards in plans.load("edos").pools["reddit"].categories.values():
+        for board in boards:
+            said = said.replace(board, "board")
     assert mask(said) == said
 
 

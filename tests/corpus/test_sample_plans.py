@@ -106,6 +106,32 @@ def test_each_tenth_of_the_range_gives_its_share():
     assert Counter((scores * 10).floor().to_list()) == dict.fromkeys(range(10), 10)
 
 
+def test_a_sample_keeps_why_a_post_was_taken():
+    posts = archive()
+    done = run("samplers: [deciles: {judge: one, n: 100}, uncertainty: {judge: two, n: 5}]", posts)
+    rows = posts.hstack(done.traces).with_columns(done.samplers)
+    tenths = rows.filter(sampler="deciles")
+    assert (tenths["judge.one"] == tenths["one"]).all()
+    assert tenths["sampler.tenth"].to_list() == [int(score * 10) + 1 for score in tenths["one"]]
+    assert rows.filter(pl.col("sampler") != "deciles")["sampler.tenth"].null_count() == 5
+    assert (rows.filter(sampler="uncertainty")["judge.two"] == rows.filter(sampler="uncertainty")["two"]).all()
+    ranks = run("samplers: [deciles: {judge: one, n: 100, of: rank}]", posts)
+    assert Counter(ranks.traces["sampler.tenth"].drop_nulls()) == dict.fromkeys(range(1, 11), 10)
+
+
+def test_sources_that_the_plan_does_not_name_are_counted():
+    posts = archive().with_columns(
+        platform=pl.when(pl.col("one") < 0.1)
+        .then(pl.lit("x"))
+        .when(pl.col("one") > 0.9)
+        .then(None)
+        .otherwise("platform")
+    )
+    done = run("by: platform\npools: {gab: {n: 10}}\nsamplers: [random: {n: 5}]", posts)
+    sizes = Counter(posts["platform"])
+    assert done.left_out == {"reddit": sizes["reddit"], "x": sizes["x"], "no platform": sizes[None]}
+
+
 def test_a_tenth_without_posts_is_reported_and_not_made_up_from_another():
     posts = archive(1000).filter(pl.col("one") < 0.9)
     done = run("samplers: [deciles: {judge: one, n: 100}]", posts)
@@ -182,7 +208,12 @@ samplers: [random: {n: 1000}]
     done = run(text, posts)
     n, pool, notes = done.pools["reddit"]
     assert (n, pool) == (len(posts.filter(platform="reddit")), 400)
-    assert notes == ("z: 0 posts of 200 (0 of 1 boards have 100 posts)",)
+    sizes = Counter(posts.filter(platform="reddit")["community"])
+    assert notes == (
+        f"{sizes['c']:,} posts of 1 boards that the plan does not name were left out (c {sizes['c']:,})",
+        f"{sizes['rare']:,} posts of 1 boards that are too small were left out (rare {sizes['rare']:,})",
+        "z: 0 posts of 200 (0 of 1 boards have 100 posts)",
+    )
     assert done.pools["gab"][1] == 300
     assert Counter(taken(posts, done, "random").filter(platform="reddit")["community"]) == {"a": 200, "b": 200}
 

@@ -32,8 +32,9 @@ def sample(
 ) -> None:
     """Take posts for labelling: each sampler of the plan fills its quota from each source, no post is taken twice.
 
-    The column `sampler` says who took a post. Quotas that can't be filled are reported. The same seed gives the same
-    sample, byte for byte.
+    The column `sampler` names the sampler that took a post, `judge.NAME` has the scores of the judges that saw it, and
+    `sampler.tenth` the tenth of the scores. Quotas that can't be filled and posts outside the plan are reported. The
+    same seed gives the same sample, byte for byte.
 
     Examples:
 
@@ -68,6 +69,8 @@ def _note_short(report: dict[str, Any], out: str) -> None:
     for name, pool in report["pools"].items():
         for note in pool["notes"]:
             console.note(f"Pool of {name}: {note}.")
+    for name, posts in report["left_out"].items():
+        console.note(f"Left out: {posts:,} posts of {name}, which the plan does not sample.")
     for row in report["samplers"]:
         if row["short"]:
             why = f" ({'; '.join(row['notes'])})" if row["notes"] else ""

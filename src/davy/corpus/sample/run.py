@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from importlib import resources
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -56,9 +56,9 @@ def _by_community(
     if not pool.categories:
         notes = [] if large else [f"no community has {pool.at_least:,} posts"]
         return rows[folded.is_in(list(large)).fill_null(False).to_numpy()], notes
-    taken, notes = [], []
+    taken, notes = [], _left_out(pool, sizes, len(folded))
     for category, members in pool.categories.items():
-        wanted = [name for name in (member.lower().removeprefix("r/") for member in members) if name in large]
+        wanted = [name for name in map(_board, members) if name in large]
         here = rows[folded.is_in(wanted).fill_null(False).to_numpy()]
         want = pool.each if pool.each is not None else len(here)
         if len(here) < want:
@@ -66,6 +66,30 @@ def _by_community(
             notes.append(f"{category}: {len(here):,} posts of {want:,} ({which})")
         taken.append(here if len(here) <= want else np.sort(chance.choice(here, size=want, replace=False)))
     return np.sort(np.concatenate(taken)), notes
+
+
+def _board(name: str) -> str:
+    return name.lower().removeprefix("r/")
+
+
+def _left_out(pool: Pool, sizes: Mapping[str, int], posts: int) -> list[str]:
+    """Return notes on the posts of communities that the plan does not name, or that are too small for it."""
+    named = {_board(member) for members in pool.categories.values() for member in members}
+    unnamed = {name: size for name, size in sizes.items() if name not in named}
+    small = {name: size for name, size in sizes.items() if name in named and size < pool.at_least}
+    notes = [
+        f"{sum(some.values()):,} posts of {len(some):,} {what} were left out ({_largest(some)})"
+        for some, what in ((unnamed, "boards that the plan does not name"), (small, "boards that are too small"))
+        if some
+    ]
+    nowhere = posts - sum(sizes.values())
+    return [*notes, *([f"{nowhere:,} posts without a board were left out"] if nowhere else [])]
+
+
+def _largest(sizes: Mapping[str, int], most: int = 5) -> str:
+    """Return the largest communities with their sizes, as text."""
+    ordered = sorted(sizes.items(), key=lambda item: (-item[1], item[0]))
+    return ", ".join(f"{name} {size:,}" for name, size in ordered[:most]) + (", …" if len(ordered) > most else "")
 
 
 PACKAGE = "davy.corpus.sample.plans"
@@ -140,6 +164,10 @@ class Sample:
     rows: tuple[SampleRow, ...]
     pools: dict[str, tuple[int, int, tuple[str, ...]]]
     """For each source: how many posts it has, how many are in its pool, what the pool fell short of."""
+    traces: pl.DataFrame
+    """Why a post was looked at: `judge.NAME`, the score that a judge gave it, and `sampler.tenth`. Null elsewhere."""
+    left_out: dict[str, int] = field(default_factory=dict)
+    """Sources of which the plan takes nothing, and how many posts each has."""
 
     def to_dict(self) -> dict[str, Any]:
         """Return the report as plain values."""
@@ -147,6 +175,7 @@ class Sample:
         return {
             "taken": sum(row.taken for row in self.rows),
             "pools": pools,
+            "left_out": self.left_out,
             "samplers": [r.to_dict() for r in self.rows],
         }
 
@@ -174,6 +203,10 @@ class _View:
         if len(new):
             known[new] = self._asked(judge, new)
         return known[rows]
+
+    def scores_given(self) -> dict[str, Array]:
+        """Return each judge's scores of all posts, NaN where it was not asked or has no answer."""
+        return {judge: np.where(scores == -1.0, np.nan, scores) for judge, scores in self._scores.items()}
 
     def sketches(self, rows: Array) -> Array:
         """Return the sketches of the rows, by which likeness is measured."""
@@ -211,7 +244,10 @@ def sample(posts: pl.DataFrame, plan: SamplingPlan, judges: Mapping[str, Judge],
     chosen: list[str | None] = [None] * len(posts)
     report: list[SampleRow] = []
     pools: dict[str, tuple[int, int, tuple[str, ...]]] = {}
-    for number, (source, rows) in enumerate(_sources(posts, plan)):
+    scores = {judge: np.full(len(posts), np.nan) for judge in plan.judged_by}
+    tenths = np.zeros(len(posts), dtype=np.int8)
+    sources, left_out = _sources(posts, plan)
+    for number, (source, rows) in enumerate(sources):
         pool, notes = _pool(posts, plan, source, rows, np.random.default_rng([seed, number]))
         pools[source] = (len(rows), len(pool), tuple(notes))
         view = _View(posts[pool], lists, judges)
@@ -222,16 +258,34 @@ def sample(posts: pl.DataFrame, plan: SamplingPlan, judges: Mapping[str, Judge],
             free = np.setdiff1d(free, taken.rows, assume_unique=True)
             for row in pool[taken.rows].tolist():
                 chosen[row] = sampler.name
+            if taken.tenths is not None:
+                tenths[pool[taken.rows]] = taken.tenths
             report.append(SampleRow(source, sampler.name, sampler.n, taken.candidates, len(taken.rows), taken.notes))
-    return Sample(pl.Series("sampler", chosen, dtype=pl.String), tuple(report), pools)
+        for judge, given in view.scores_given().items():
+            scores[judge][pool] = given
+    samplers = pl.Series("sampler", chosen, dtype=pl.String)
+    return Sample(samplers, tuple(report), pools, _traces(scores, tenths), left_out)
 
 
-def _sources(posts: pl.DataFrame, plan: SamplingPlan) -> list[tuple[str, Array]]:
-    """Return the rows of each source, in order of its name; a plan that tells none apart has one."""
+def _traces(scores: Mapping[str, Array], tenths: Array) -> pl.DataFrame:
+    """Return a column for each judge, and one for the tenth that a post was taken for where a sampler has tenths."""
+    import polars as pl
+
+    columns = [pl.Series(f"judge.{name}", given).fill_nan(None) for name, given in scores.items()]
+    if tenths.any():
+        columns.append(pl.Series("sampler.tenth", tenths).replace(0, None))
+    return pl.DataFrame(columns)
+
+
+def _sources(posts: pl.DataFrame, plan: SamplingPlan) -> tuple[list[tuple[str, Array]], dict[str, int]]:
+    """Return the rows of each source, in order of its name, and the sizes of sources that the plan does not name.
+
+    A plan that tells no sources apart has one.
+    """
     import polars as pl
 
     if plan.by is None:
-        return [("all", np.arange(len(posts)))]
+        return [("all", np.arange(len(posts)))], {}
     names = column_of(posts, plan.by).cast(pl.String).str.to_lowercase()
     found = sorted(set(names.drop_nulls()))
     wanted = sorted({*(name.lower() for name in plan.pools)}) or found
@@ -239,7 +293,9 @@ def _sources(posts: pl.DataFrame, plan: SamplingPlan) -> list[tuple[str, Array]]
     if len(lost) == len(wanted):
         holds = ", ".join(found[:10]) or "nothing"
         raise UserError(f"No post has {', '.join(map(repr, wanted))} in column {plan.by!r}; it holds {holds}.")
-    return [(name, np.flatnonzero((names == name).fill_null(False).to_numpy())) for name in wanted]
+    sizes = dict(names.fill_null("").value_counts().sort(names.name).iter_rows())
+    left_out = {name or f"no {plan.by}": size for name, size in sizes.items() if name not in wanted}
+    return [(name, np.flatnonzero((names == name).fill_null(False).to_numpy())) for name in wanted], left_out
 
 
 def _pool(

@@ -147,7 +147,9 @@ def sample_file(
     at_least: Annotated[
         int | None, Option("Boards need N posts to be in a pool, in place of the plan's number.", metavar="N")
     ] = None,
-    replace_column: Annotated[bool, Option("Write over a column `sampler` in the file.", "--replace")] = False,
+    replace_column: Annotated[
+        bool, Option("Write over columns `sampler` and `judge.…` in the file.", "--replace")
+    ] = False,
     seed: Annotated[int, Option("The seed: the same one gives the same sample.")] = 0,
     reporter: Reporter = SILENT,
 ) -> SampledFile:
@@ -165,8 +167,10 @@ def sample_file(
     who = parse_judges(judges, chosen.judges, chosen.judged_by)
     with tables.open_table(source.path, format=source.format, encoding=source.encoding) as table:
         posts = post_columns.check_ids(post_columns.as_posts(table, text=source.text, id=source.id))
-        if "sampler" in posts.columns and not replace_column:
-            raise UserError(f"{posts.name} has a column 'sampler' already. Write over it with --replace.")
+        written = {"sampler", "sampler.tenth", *(f"judge.{name}" for name in chosen.judged_by)}
+        taken = [column for column in posts.columns if column in written]
+        if taken and not replace_column:
+            raise UserError(f"{posts.name} has a column {taken[0]!r} already. Write over it with --replace.")
         columns = _read_columns(posts, chosen, judge_columns(who, chosen.judged_by))
         done = draw(columns, chosen, load_judges(who, chosen.judged_by, reporter), seed=seed)
         if not int(done.samplers.is_not_null().sum()):
@@ -217,10 +221,10 @@ def _read_columns(posts: FileTable, plan: SamplingPlan, more: list[str]) -> pl.D
 
 
 def _sampled_rows(posts: FileTable, done: Sample) -> Iterator[pl.DataFrame]:
-    """Yield the posts that were taken, in the file's order, with the name of their sampler."""
+    """Yield the posts that were taken, in the file's order, with their sampler and what the judges said."""
     at = 0
     with translate_errors(posts.name):
         for batch in posts.frame.collect_batches(chunk_size=BATCH, maintain_order=True, engine="streaming"):
-            here = done.samplers[at : at + len(batch)]
+            here, traces = done.samplers[at : at + len(batch)], done.traces[at : at + len(batch)]
             at += len(batch)
-            yield batch.with_columns(here.alias("sampler")).filter(here.is_not_null())
+            yield batch.with_columns(here.alias("sampler"), *traces.get_columns()).filter(here.is_not_null())

@@ -36,6 +36,8 @@ class SampledRows:
     rows: Array
     candidates: int
     notes: tuple[str, ...] = ()
+    tenths: Array | None = None
+    """For each row the tenth of a judge's range or ranking that it was taken for, from 1 to 10."""
 
 
 @dataclass(frozen=True)
@@ -123,7 +125,8 @@ class DecileSampler(Sampler):
             rows.append(_some(here, want, chance))
             if len(here) < want:
                 notes.append(f"tenth {place + 1}: {len(here)} of {want}")
-        return SampledRows(np.sort(np.concatenate(rows)), len(free), tuple(notes))
+        taken = np.sort(np.concatenate(rows))
+        return SampledRows(taken, len(free), tuple(notes), tenth[np.searchsorted(free, taken)] + 1)
 
 
 @dataclass(frozen=True, kw_only=True)
