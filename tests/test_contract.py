@@ -58,7 +58,7 @@ BUDGETS = {
     "annotation": 23810,
     "challenges": 4201,
     "core": 2067,
-    "corpus": 10220,
+    "corpus": 10516,
     "demo": 883,
     "detectors": 8095,
     "engines": 548,

@@ -125,10 +125,106 @@ SEARCH = {
     ]
 }
 
+TELEGRAM = {
+    "name": "Tea and Cake",
+    "type": "public_supergroup",
+    "id": 77,
+    "messages": [
+        {"id": 1, "type": "service", "date_unixtime": "1647432000", "action": "create_group", "text": ""},
+        {
+            "id": 2,
+            "type": "message",
+            "date": "2022-03-16T13:00:00",
+            "date_unixtime": "1647432000",
+            "from": "Ada",
+            "from_id": "user5",
+            "text": ["look at ", {"type": "text_link", "text": "this", "href": "https://example.org"}, " kettle"],
+            "photo": "photos/one.jpg",
+        },
+        {"id": 3, "type": "message", "date_unixtime": "1647432060", "from": None, "from_id": "user6",
+         "reply_to_message_id": 2, "forwarded_from": "Bo", "media_type": "video_file", "text": "nice"},
+    ],
+}  # fmt: skip
+YOUTUBE = {
+    "kind": "youtube#commentThreadListResponse",
+    "items": [
+        {
+            "kind": "youtube#commentThread",
+            "id": "Ug1",
+            "snippet": {
+                "channelId": "UCtea",
+                "videoId": "vid1",
+                "topLevelComment": {
+                    "kind": "youtube#comment",
+                    "id": "Ug1",
+                    "snippet": {
+                        "textDisplay": "tea &amp; cake<br>please",
+                        "authorDisplayName": "@Ada",
+                        "authorChannelId": {"value": "UCada"},
+                        "publishedAt": "2022-03-16T12:00:00Z",
+                    },
+                },
+            },
+            "replies": {
+                "comments": [
+                    {"kind": "youtube#comment", "id": "Ug1.9a",
+                     "snippet": {"textOriginal": "why?", "parentId": "Ug1", "publishedAt": "2022-03-16T12:01:00Z"}},
+                ]
+            },
+        }
+    ],
+}  # fmt: skip
+YOUTUBE_SAVED = {
+    "id": "vid1",
+    "channel_id": "UCtea",
+    "comments": [
+        {"id": "Ug1", "text": "tea", "author": "@Ada", "author_id": "UCada", "timestamp": 1647432000, "parent": "root"},
+        {"id": "Ug1.9a", "text": "why?", "author": "@Bo", "timestamp": 1647432060, "parent": "Ug1"},
+    ],
+}
+FACEBOOK = {
+    "data": [
+        {
+            "id": "10_20",
+            "message": "Tea is served",
+            "created_time": "2022-03-16T12:00:00+0000",
+            "from": {"name": "Tea House", "id": "10"},
+            "attachments": {"data": [{"type": "photo"}]},
+            "comments": {
+                "data": [
+                    {
+                        "id": "20_30",
+                        "message": "lovely",
+                        "created_time": "2022-03-16T12:05:00+0000",
+                        "comments": {"data": [{"id": "20_31", "message": "indeed", "parent": {"id": "20_30"}}]},
+                    }
+                ]
+            },
+        },
+        {"id": "10_21", "created_time": "2022-03-16T12:00:00+0000"},
+    ],
+    "paging": {},
+}
+FACEBOOK_OWN = [{"timestamp": 1647432000, "data": [{"post": "T\u00c3\u00a4glich Tee"}, {"update_timestamp": 1}]}]
+FACEBOOK_COMMENTS = {
+    "comments_v2": [
+        {"timestamp": 1647432000,
+         "data": [{"comment": {"timestamp": 1647432000, "comment": "hm", "author": "Ada", "group": "Tea"}}]},
+    ]
+}  # fmt: skip
+
 
 @pytest.mark.parametrize(
     ("platform", "raw", "expected"),
     [
+        ("telegram", TELEGRAM, [("telegram:77/2", "look at this kettle", "ada"), ("telegram:77/3", "nice", None)]),
+        ("telegram", {"chats": {"list": [TELEGRAM, {**TELEGRAM, "id": 78, "type": "personal_chat"}]}},
+         [("telegram:77/2", "look at this kettle", "ada"), ("telegram:77/3", "nice", None)]),
+        ("youtube", YOUTUBE, [("youtube:Ug1", "tea & cake\nplease", "@ada"), ("youtube:Ug1.9a", "why?", None)]),
+        ("youtube", YOUTUBE_SAVED, [("youtube:Ug1", "tea", "@ada"), ("youtube:Ug1.9a", "why?", "@bo")]),
+        ("facebook", FACEBOOK, [("facebook:10_20", "Tea is served", "tea house"), ("facebook:20_30", "lovely", None),
+                                ("facebook:20_31", "indeed", None)]),
+        ("facebook", FACEBOOK_OWN, [("facebook:7a82a845aa0054a1f84d45ec", "Täglich Tee", None)]),
         ("x", X_PAGE, [("x:15", "@bob Ein Grumblefop https://t.co/a", "ada"), ("x:16", "RT @bob: hm", None)]),
         ("x", {"data": X_PAGE["data"][0], "matching_rules": []}, [("x:15", X_PAGE["data"][0]["text"], None)]),
         ("x", X_OLD, [("x:17", "alt", "cy")]),
@@ -163,6 +259,49 @@ def test_what_rules_ask_for_is_read_from_each_platform():
     assert (comment.community, comment.time, comment.reply_to) == ("tea", "2022-03-16T12:00:00Z", "reddit:t1_aaa")
     (old,) = records_of(reader("x"), X_OLD)
     assert old.time == "2022-03-16T12:00:00Z"
+
+
+def test_threads_places_and_media_are_read_from_chats_videos_and_pages():
+    first, second = records_of(reader("telegram"), TELEGRAM)
+    assert (first.time, first.community, first.images, first.urls) == (
+        "2022-03-16T12:00:00Z", "tea and cake", True, "https://example.org")  # fmt: skip
+    assert (second.reply_to, second.retweet, second.videos) == ("telegram:77/2", True, True)
+    for given in (YOUTUBE, YOUTUBE_SAVED):
+        comment, reply = records_of(reader("youtube"), given)
+        assert (comment.community, comment.conversation, comment.time) == ("UCtea", "vid1", "2022-03-16T12:00:00Z")
+        assert (comment.reply, reply.reply_to, reply.conversation) == (False, "youtube:Ug1", "vid1")
+    post, comment, answer = records_of(reader("facebook"), FACEBOOK)
+    assert (post.time, post.community, post.images, post.reply) == ("2022-03-16T12:00:00Z", "10", True, False)
+    assert (comment.reply_to, answer.reply_to, answer.conversation) == (
+        "facebook:10_20", "facebook:20_30", "10_20")  # fmt: skip
+    (own,) = records_of(reader("facebook"), FACEBOOK_COMMENTS)
+    assert (own.text, own.author, own.community, own.reply) == ("hm", "ada", "tea", True)
+
+
+def test_columns_of_any_name_are_read_by_a_mapping(tmp_path):
+    (tmp_path / "own.csv").write_text(
+        "id,Nummer,Wortlaut,Datum,Seite,user\n9,1,hi,2022-03-16,Tee,ada\n9,2,ho,2022-03-20,Kuchen,bo\n"
+    )
+    columns = ("id=Nummer", "time=Datum", "community=Seite")
+    done, posts = collected(
+        [tmp_path / "own.csv"], tmp_path / "a.parquet", platform="plain", text_column="Wortlaut", columns=columns
+    )
+    assert posts.select("id", "text", "time", "community").rows() == [
+        ("1", "hi", "2022-03-16T00:00:00Z", "tee"),
+        ("2", "ho", "2022-03-20T00:00:00Z", "kuchen"),
+    ]
+    assert done.left_out_columns == []
+    for wrong, said in (
+        ("time=Date", "no column 'Date'"),
+        ("when=Datum", "known fields are id, time"),
+        ("time", "write FIELD=COLUMN"),
+        ("author=Seite", "given twice"),
+    ):
+        with pytest.raises(UserError, match=said):
+            collected(
+                [tmp_path / "own.csv"], tmp_path / "b.parquet", platform="plain", text_column="Wortlaut",
+                columns=("community=Seite", wrong),
+            )  # fmt: skip
 
 
 def test_a_bluesky_post_has_one_id_in_streams_and_searches_and_it_does_not_name_the_account():

@@ -170,7 +170,7 @@ app = typer.Typer(
 @verb_command(
     gather,
     "out [archives] platform rule rule_file cap profiles from until strategies author_key source licence encoding "
-    "text_column skip_bad fresh json",
+    "text_column column skip_bad fresh json",
 )
 def read(
     run: Run[CollectCounts],
@@ -180,6 +180,7 @@ def read(
     rule: str | None,
     rule_file: Path | None,
     text_column: str | None,
+    column: list[str] | None,
     strategies: Path | None,
     json: Annotated[bool, Option("Print what was done as JSON.")] = False,
 ) -> None:
@@ -194,6 +195,10 @@ def read(
 
       davy collect reddit.parquet gab.parquet -p plain --out both.parquet    # what each says of its posts stays
 
+      davy collect own.csv -p plain --text-column Wortlaut --column time=Datum --out posts.csv
+
+      davy collect result.json --platform telegram --out channel.parquet     # youtube and facebook likewise
+
       davy collect --strategies corpora.yaml --out judge.parquet             # earlier corpora need no archive
 
       davy collect read tweets/*.jsonl -p x --strategies gmhp7k.yaml --author-key KEY --out posts.jsonl
@@ -203,8 +208,9 @@ def read(
         raise UserError("--rule and --rule-file both give a rule. Give one.")
     if archives and platform is None:
         raise UserError("Say which platform the archives are of: --platform reddit, or plain for other files.")
-    if text_column is not None and canonical_name(platform or "plain") != "plain":
-        raise UserError(f"--text-column goes with --platform plain: archives of {platform} say where the text is.")
+    if (text_column is not None or column) and canonical_name(platform or "plain") != "plain":
+        option = "--column" if text_column is None else "--text-column"
+        raise UserError(f"{option} goes with --platform plain: archives of {platform} say what each field is.")
     single = ("rule", "rule_file", "profiles", "from", "until", "cap")
     if strategies is not None and any(run.given[key] is not None for key in single):
         raise UserError("--strategies says it all: leave out --rule, --rule-file, --profiles, --from, --until, --cap.")

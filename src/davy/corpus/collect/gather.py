@@ -39,7 +39,7 @@ class GatherSettings:
     platform: Annotated[
         str,
         Option(
-            "x, reddit, gab, mastodon, bluesky, or plain for other files.",
+            "x, reddit, gab, mastodon, bluesky, facebook, youtube, telegram, or plain for other files.",
             "--platform -p",
             metavar="P",
             read=canonical_name,
@@ -63,6 +63,14 @@ class GatherSettings:
         str | None, Option("The column with the text of plain files, by no usual name.", metavar="C")
     ] = None
     """The column with the text of a plain file, where it has no usual name."""
+    columns: Annotated[
+        Sequence[str],
+        Option(
+            "What a column of plain files is, such as time=Datum: id, time, author, community, lang, parent or image.",
+            "--column",
+            metavar="FIELD=C",
+        ),
+    ] = ()
 
 
 def gather(
@@ -92,6 +100,7 @@ def gather(
             settings.skip_bad,
             settings.names is not None,
             *([settings.text_column] if settings.text_column else []),
+            *settings.columns,
         ],
     }
     with open_run(out, run, fresh=settings.fresh) as parts:
@@ -174,6 +183,7 @@ class _Work:
         held: list[Record] = []
         size, place, nothing = 0, start, 0
         read, watch = reader(self._settings.platform), None
+        columns = plain.parse_columns(self._settings.columns)
         if self._settings.platform == "plain":
             read = partial(plain.records, text_column=self._settings.text_column)
             watch = plain.ColumnWatch(self._settings.text_column)
@@ -186,10 +196,13 @@ class _Work:
             except UserError as error:
                 value, fault = None, error
             if value is not None:
-                _check_platform(value.raw, self._settings.platform, path)
+                if columns and not size and place == start == 0:
+                    plain.check_columns(value.raw, columns, path)
+                raw = plain.rename(value.raw, columns) if columns else value.raw
+                _check_platform(raw, self._settings.platform, path)
                 if watch is not None:
-                    watch.see(value.raw)
-                found = list(records_of(read, value.raw))
+                    watch.see(raw)
+                found = list(records_of(read, raw))
                 size, place, nothing = size + 1, value.end, nothing + (not found)
                 held += _with_ids(found, path, done.read + size)
             if size >= BATCH or value is None:

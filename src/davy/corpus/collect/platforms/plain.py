@@ -7,11 +7,11 @@ Rows come as dicts, from JSONL or from tables that `davy.files.tables` reads. Na
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from davy.core.errors import UserError
+from davy.core.errors import UserError, nearest
 from davy.corpus.collect.records import Record, parse_time
 from davy.files.file_table import list_columns, require_column
 from davy.files.post_columns import ID_NAMES, TEXT_NAMES
@@ -61,6 +61,47 @@ def records(raw: Any, text_column: str | None = None) -> Iterator[Record]:
         found=raw["found"] if collected else None,
         **{name: raw.get(name) if collected else None for name in ("source", "licence", "collected_at")},
     )
+
+
+_FIELDS = {
+    "id": ID_NAMES, "time": _TIMES, "author": _AUTHORS, "community": _COMMUNITIES, "lang": _LANGUAGES,
+    "parent": _PARENTS, "image": ("image",),
+}  # fmt: skip
+"""What a column can be said to be, and the names by which it is known else."""
+
+
+def parse_columns(given: Sequence[str]) -> dict[str, str]:
+    """Return field by column of `FIELD=COLUMN` as people give it."""
+    columns: dict[str, str] = {}
+    for one in given:
+        field, sign, column = (part.strip() for part in one.partition("="))
+        if not sign or not column:
+            raise UserError(f"--column {one!r}: write FIELD=COLUMN, such as time=Datum.")
+        if field not in _FIELDS:
+            known = ", ".join(_FIELDS)
+            raise UserError(f"--column {one!r}: known fields are {known}.{nearest(field, list(_FIELDS))}")
+        if column in columns or field in columns.values():
+            raise UserError(f"--column {one!r}: {field!r} or {column!r} is given twice. Give each once.")
+        columns[column] = field
+    return columns
+
+
+def check_columns(raw: Any, columns: Mapping[str, str], path: Path) -> None:
+    """Raise where a file's first row, or the first of a list, lacks a column that was named."""
+    row = raw[0] if isinstance(raw, list) and raw else raw
+    for column, field in columns.items():
+        require_column(column, list(row) if isinstance(row, dict) else [], str(path), f"--column {field}=C")
+
+
+def rename(raw: Any, columns: Mapping[str, str]) -> Any:
+    """Return a row, or a list of rows, whose columns have the names of what they are; usual names give way to them."""
+    if isinstance(raw, list):
+        return [rename(one, columns) for one in raw]
+    if not isinstance(raw, dict):
+        return raw
+    given_way = {name for field in columns.values() for name in _FIELDS[field]}
+    kept = {name: cell for name, cell in raw.items() if name not in columns and name.casefold() not in given_way}
+    return kept | {_FIELDS[field][0]: raw.get(column) for column, field in columns.items()}
 
 
 class ColumnWatch:

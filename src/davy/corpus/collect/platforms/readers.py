@@ -15,7 +15,9 @@ from typing import Any
 from davy.core.errors import UserError, nearest
 from davy.corpus.collect.records import AccountHasher, Record
 
-NAMES: tuple[str, ...] = ("x", "reddit", "gab", "mastodon", "bluesky", "plain")
+NAMES: tuple[str, ...] = (
+    "x", "reddit", "gab", "mastodon", "bluesky", "facebook", "youtube", "telegram", "plain",
+)  # fmt: skip
 _OTHER_NAMES = {"twitter": "x", "bsky": "bluesky", "fediverse": "mastodon", "file": "plain"}
 
 Reader = Callable[[Any], Iterator[Record]]
