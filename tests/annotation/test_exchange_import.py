@@ -109,6 +109,16 @@ def test_what_is_settled_becomes_the_gold_of_a_training_phase(store, project, tm
     assert found[1].gold is None
 
 
+def test_a_post_with_rows_all_over_a_file_is_counted_once(store, project, tmp_path, monkeypatch):
+    monkeypatch.setattr(row_import, "CHUNK", 3)
+    apart = [replace(row, given=row.given[part]) for part in (slice(1), slice(1, None)) for row in rows()]
+    path = written(tmp_path, "long", [row for row in apart if row.given])
+    came = import_file(store, ImportRequest("tea-2", "long"), path, by="shell")
+    assert (came.posts, came.known) == (len(rows()), 0)
+    again = import_file(store, ImportRequest("tea-2", "long"), path, by="shell")
+    assert (again.posts, again.known) == (0, len(rows()))
+
+
 def test_importing_twice_brings_nothing_and_other_answers_are_refused(store, project, tmp_path):
     path = written(tmp_path, "long")
     import_file(store, ImportRequest("tea-2", "long"), path, by="shell")

@@ -136,6 +136,8 @@ def test_b2_as_the_paper_may_have_run_it_forgets_what_it_learnt():
     assert ours["B2"].ours.value == 1
     assert ours[edos.LIKELY].ours.value < 0.9
     assert ours[edos.LIKELY].paper == ours["B2"].paper
+    some = edos.reproduce(moved, Plain(), likely=True, only=["B2"], bootstrap=QUICK)
+    assert {line.row for line in some.lines} == {"B2", edos.LIKELY}
 
 
 def test_only_the_rows_that_were_asked_for_are_run():

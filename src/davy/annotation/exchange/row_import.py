@@ -54,10 +54,12 @@ class ImportSummary:
     people: set[str] = field(default_factory=set)
     rows: int = 0
     """Rows of the file that are in."""
+    seen: set[int] = field(default_factory=set, compare=False)
+    """Hashes of the posts' ids: a post may have rows in many parts, and counts once."""
 
     def copy(self) -> ImportSummary:
         """Return the same counts, to count on from."""
-        return replace(self, people=set(self.people))
+        return replace(self, people=set(self.people), seen=set(self.seen))
 
 
 Progress = Callable[[int, int], object]
@@ -249,7 +251,9 @@ class _Work:
                 raise _text_clash(row)
         posts.insert_rows(self._db, [_columns(row) for row in fresh.values()], project=self._plan.project.id)
         done.posts += len(fresh)
-        done.known += len({row.id for row in part}) - len(fresh)
+        ids = {hash(row.id) for row in part} - done.seen
+        done.known += len(ids - {hash(id) for id in fresh})
+        done.seen |= ids
 
     def _add_items(self, phase: Phase, wanted: list[AnsweredPost]) -> dict[str, Item]:
         ids = list(dict.fromkeys(row.id for row in wanted))

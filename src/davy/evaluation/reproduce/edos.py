@@ -65,7 +65,9 @@ def reproduce(
     detectors: dict[str, Predictions] = {}
     missing: dict[str, str] = {}
     ours = (*([LIKELY] if likely else []), LINEAR, *DETECTORS, *models)
-    rows = _selected_rows({**paper.what, **{name: name for name in ours}}, only)
+    rows = _selected_rows(
+        {**paper.what, **{name: name for name in ours}}, [*only, *([LIKELY] if only and likely else [])]
+    )
     for row in rows:
         if row == BEST:
             continue
