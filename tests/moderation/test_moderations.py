@@ -69,3 +69,17 @@ def test_errors_have_openais_shape(site):
     ):
         assert (answer.status_code, answer.json()["error"]["code"]) == (status, code)
         assert set(answer.json()["error"]) == {"message", "type", "param", "code"}
+
+
+def test_the_detectors_are_listed_as_openais_clients_ask_for_them(site):
+    from openai import NotFoundError, OpenAI
+
+    _, secret = make_key(site)
+    client = OpenAI(base_url="http://127.0.0.1:8460/v1", api_key=secret, http_client=site.visitor(), max_retries=0)
+    (model,) = client.models.list().data
+    assert (model.object, model.owned_by) == ("model", "davy")
+    assert client.models.retrieve(model.id) == model
+    with pytest.raises(NotFoundError, match="GET /v1/models lists them"):
+        client.models.retrieve("gpt-lantern")
+    refused = site.visitor(authorization="Bearer davy_wrong").get("/v1/models")
+    assert (refused.status_code, refused.json()["error"]["code"]) == (401, "invalid_api_key")

@@ -138,6 +138,39 @@ def test_a_wrong_argument_names_those_that_there_are(url, capsys):
     assert "no kind of job 'bake'" in capsys.readouterr().err
 
 
+def test_a_job_for_a_project_that_there_is_not_is_refused(url, capsys):
+    with open_store(url, create=True):
+        pass
+    assert run(["job", "start", "train", "project=lantern", "kind=tfidf", "--database", url]) == 2
+    assert "There is no project 'lantern'" in capsys.readouterr().err
+    with open_store(url) as store, store.read() as db:
+        assert jobs.latest(db) == []
+
+
+def test_workers_log_as_json_also_the_processes_that_they_start(url, tmp_path):
+    with open_store(url, create=True) as store, store.write() as db:
+        jobs.enqueue(db, "deliver webhook", {"community": "none", "decisions": []}, owner="system", max_attempts=1)
+        jobs.enqueue(db, "score", {"file": "missing.csv", "model": "uniform"}, owner="system", max_attempts=1)
+    worker = subprocess.Popen(
+        [sys.executable, "-m", "davy", "work", "--log-json", "--database", url, "--files", str(tmp_path)],
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    try:
+        with open_store(url) as store:
+            wait_until(lambda: not unfinished(store), 60)
+    finally:
+        worker.terminate()
+        _, logged = worker.communicate(timeout=60)
+    lines = [json.loads(line) for line in logged.splitlines()]
+    assert {line["message"].split("(")[1].split(")")[0] for line in lines} == {"deliver webhook", "score"}
+
+
+def unfinished(store):
+    with store.read() as db:
+        return [job for job in jobs.latest(db) if job.state in ("waiting", "running")]
+
+
 def test_a_server_starts_a_dead_worker_again_and_stops_all_with_itself(url):
     with WorkerProcesses(1, url) as workers:
         (before,) = workers.pids

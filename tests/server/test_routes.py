@@ -76,6 +76,8 @@ POST /v1/score                                                              >+++
 
 # for programs with a key; a session never counts (Google says 403 where no key is sent)
 POST /v1/moderations                                                        >>>>>>>>>
+GET  /v1/models                                                             >>>>>>>>>
+GET  /v1/models/{model:path}                                                >>>>>>>>>
 POST /v1alpha1/comments:analyze                                             ---------
 POST /v1alpha1/comments:suggestscore                                        ---------
 
@@ -97,7 +99,7 @@ GET  /images/{key}                                                          >---
 GET  /keys                                                                  >------++
 POST /keys                                                                  >------++
 POST /keys/{key_id}/revoke                                                  >-------+
-GET  /metrics                                                               >-------+
+GET  /metrics                                                               >------++
 GET  /people                                                                >-------+
 POST /people/invitations/{invitation_id}/revoke                             >-------+
 POST /people/invite                                                         >-------+

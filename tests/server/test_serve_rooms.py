@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 
 import exchange_case
@@ -12,7 +14,7 @@ from davy.jobs.kinds import job_kinds
 from davy.people.store import keys
 from davy.runs.jobs.training import TRAIN
 from davy.web.i18n import LANGUAGES, Translator
-from web_site import post
+from web_site import make_key, post
 
 
 def test_a_key_is_shown_once_works_and_can_be_revoked(site):
@@ -174,18 +176,36 @@ def test_metrics_count_without_texts_tokens_or_paths(site):
     assert site.visitor().get("/metrics").status_code == 401
     answer = site.as_("admin").get("/metrics")
     assert answer.headers["content-type"].startswith("text/plain")
-    assert 'davy_requests_total{method="GET",route="/invitation/{token}",status="404"} 1' in answer.text
-    assert "davy_texts_scored_total 1" in answer.text
+    route = '{method="GET",route="/invitation/{token}",status="404",worker="0"}'
+    assert f"davy_requests_total{route} 1" in answer.text
+    assert re.search(r'davy_texts_scored_total\{model="keywords:[^"]+"\} 1\n', answer.text)
     for secret in ("private", "secret-token", "made-up-path"):
         assert secret not in answer.text
 
 
 def test_metrics_are_in_the_form_that_prometheus_reads(site):
-    import re
-
     text = site.as_("admin").get("/metrics").text
     line = re.compile(r'^[a-z_]+(\{([a-z]+="(\\.|[^"\\])*",?)*\})? [0-9.e+-]+$')
     assert all(line.match(it) for it in text.splitlines() if not it.startswith("#"))
+
+
+def test_a_key_of_the_scope_metrics_reads_them_and_nothing_else(site):
+    _, secret = make_key(site, scopes=("metrics",))
+    _, other = make_key(site, scopes=("score",))
+    asked = site.visitor(authorization=f"Bearer {secret}", accept="application/json")
+    assert "davy_worker_up" in asked.get("/metrics").text
+    assert asked.post("/v1/score", json={"text": "a day"}).status_code == 403
+    refused = site.visitor(authorization=f"Bearer {other}", accept="application/json").get("/metrics")
+    assert (refused.status_code, "no scope 'metrics'" in refused.json()["error"]) == (403, True)
+
+
+def test_probes_are_not_counted(site):
+    for path in ("/healthz", "/readyz", "/metrics", "/"):
+        site.as_("admin").get(path)
+    text = site.as_("admin").get("/metrics").text
+    assert 'route="/"' in text
+    assert not any(f'route="{path}"' in text for path in ("/healthz", "/readyz", "/metrics"))
+    assert 'davy_jobs{state="waiting"} 0' in text
 
 
 @pytest.mark.parametrize(("agent", "shown"), [

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import multiprocessing
 import threading
+import time
 from dataclasses import replace
 
 from starlette.testclient import TestClient
 
 from davy.server.app import create_app
-from davy.web.limits import Limiter, Rate
-from davy.web.metrics import Metrics
+from davy.web.limits import Drawn, Limiter, Rate
+from davy.web.metrics import GAUGE_SECONDS, Metrics
 from davy.web.process_counters import SharedFile
 from web_site import post, token_in
 
@@ -127,18 +128,44 @@ def test_a_flood_does_not_free_one_who_has_to_wait():
 
 def test_metrics_are_summed_over_processes_and_one_that_ended_keeps_its_part(tmp_path):
     path = tmp_path / "shared.sqlite"
-    first, second = Metrics(SharedFile(path)), Metrics(SharedFile(path))
+    first, second = Metrics(SharedFile(path)), Metrics(SharedFile(path), worker=1)
     first.answered("GET", "/", 200, 0.004)
     first.flush()
     del first
     second.answered("GET", "/", 200, 0.3)
-    second.count("texts_scored", 7)
-    text = second.text([{"name": "a", "version": "1"}])
-    assert 'davy_requests_total{method="GET",route="/",status="200"} 2' in text
-    assert 'davy_request_seconds_bucket{le="0.005"} 1' in text
-    assert 'davy_request_seconds_bucket{le="+Inf"} 2' in text
-    assert "davy_request_seconds_sum 0.304000" in text
-    assert "davy_texts_scored_total 7" in text
+    second.scored("lantern@1", 7, 0.02)
+    text = second.text()
+    for worker in (0, 1):
+        assert f'davy_requests_total{{method="GET",route="/",status="200",worker="{worker}"}} 1' in text
+    assert 'davy_request_seconds_bucket{route="/",le="0.005"} 1' in text
+    assert 'davy_request_seconds_bucket{route="/",le="+Inf"} 2' in text
+    assert 'davy_request_seconds_sum{route="/"} 0.304' in text
+    assert 'davy_texts_scored_total{model="lantern@1"} 7' in text
+    assert 'davy_scoring_seconds_bucket{model="lantern@1",le="0.025"} 1' in text
+    assert "davy_rate_limited_total 0" in text
+
+
+def test_gauges_of_all_processes_are_told_by_whichever_answers_until_one_is_gone(tmp_path, monkeypatch):
+    path = tmp_path / "shared.sqlite"
+    first, second = Metrics(SharedFile(path)), Metrics(SharedFile(path), worker=1)
+    for waiting, metrics in ((3, first), (5, second)):
+        metrics.gauges = lambda waiting=waiting: [("davy_queue", {"model": "lantern@1", "what": "waiting"}, waiting)]
+    first.flush()
+    lines = second.text().splitlines()
+    assert 'davy_queue{model="lantern@1",what="waiting",worker="0"} 3' in lines
+    assert 'davy_queue{model="lantern@1",what="waiting",worker="1"} 5' in lines
+    later = time.time() + GAUGE_SECONDS + 1
+    monkeypatch.setattr("davy.web.metrics.time.time", lambda: later)
+    assert not any('worker="0"' in line for line in second.text().splitlines() if line.startswith("davy_queue"))
+
+
+def test_what_is_left_of_a_bucket_is_told(tmp_path):
+    clock = Clock()
+    limiter = Limiter(RATES, clock=clock)
+    assert limiter.draw("sign-in", "ada") == Drawn(wait=0, left=2, limit=3, full_in=1)
+    limiter.draw("sign-in", "ada")
+    limiter.draw("sign-in", "ada")
+    assert limiter.draw("sign-in", "ada") == Drawn(wait=1, left=0, limit=3, full_in=3)
 
 
 def test_two_processes_of_a_server_count_one_persons_sign_ins_together(settings, tmp_path):

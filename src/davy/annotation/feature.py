@@ -15,6 +15,7 @@ FEATURE = Feature(
         "davy.annotation.settling.store.agreements",
         "davy.annotation.settling.store.codes",
     ),
+    find_project="davy.annotation.project.store.projects:get",
     commands={
         "project": Command(
             "davy.annotation.project.cli.project:app", "Make labelling projects, and take them from phase to phase."

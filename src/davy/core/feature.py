@@ -77,6 +77,8 @@ class Feature:
     """Functions by what uses a scheme: `answers` or `projects`. They return the queries for a name and a version."""
     managed_projects: str | None = None
     """Returns the ids of the projects that an account manages. It gets the connection and the account's id."""
+    find_project: str | None = None
+    """Returns a project, or refuses an id that none has. It gets the connection and the id."""
     jobs_in_use: str | None = None
     """Returns the query for jobs that no retention rule removes."""
 

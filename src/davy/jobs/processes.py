@@ -8,7 +8,6 @@ it. All of them give way to the server's own processes.
 
 from __future__ import annotations
 
-import json
 import logging
 import os
 import signal
@@ -18,7 +17,6 @@ import threading
 import time
 from collections.abc import Sequence
 from contextlib import ExitStack
-from datetime import UTC, datetime
 from pathlib import Path
 from pkgutil import resolve_name
 
@@ -27,7 +25,7 @@ from davy.jobs.job_files import files_folder
 from davy.jobs.kinds import check_kinds, job_functions, job_kinds
 from davy.jobs.worker import JobWatcher, JobWorker
 from davy.store import default_url, open_store
-from davy.text.mask import MaskFilter
+from davy.store.serving import hold_database
 
 logger = logging.getLogger(__name__)
 
@@ -48,6 +46,8 @@ def work(
     once: bool = False,
     parent: int | None = None,
     lease_seconds: float = 60,
+    verbose: bool = False,
+    log_json: bool = False,
 ) -> None:
     """Run jobs until SIGTERM or Ctrl+C; with `once`, until none is due.
 
@@ -61,7 +61,7 @@ def work(
     signal.signal(signal.SIGINT, signal.SIG_IGN if parent else lambda *_: stop.set())
     if not once:
         _give_way(LONG_NICE if all(every[kind].long for kind in chosen) else QUICK_NICE)
-    with open_store(url, background=True) as store, ExitStack() as stack:
+    with hold_database(url, "davy work"), open_store(url, background=True) as store, ExitStack() as stack:
         folder = files_folder(url, files)
         apart = [kind for kind in chosen if every[kind].long]
         if once or len(apart) == len(chosen):
@@ -79,7 +79,8 @@ def work(
                 worker.join()
             return
         if apart:
-            stack.enter_context(WorkerProcesses(1, url, files, kinds=apart, lease_seconds=lease_seconds))
+            how = {"verbose": verbose, "log_json": log_json}
+            stack.enter_context(WorkerProcesses(1, url, files, kinds=apart, lease_seconds=lease_seconds, **how))
         due = [resolve_name(each.enqueue_due) for kind in chosen if (each := every[kind]).enqueue_due is not None]
         if due:
             stack.callback(JobWatcher(store, due).start().stop)
@@ -110,6 +111,7 @@ class WorkerProcesses:
         files: Path | None = None,
         *,
         verbose: bool = False,
+        log_json: bool = False,
         kinds: Sequence[str] = (),
         lease_seconds: float = 60,
     ) -> None:
@@ -122,7 +124,6 @@ class WorkerProcesses:
             str(os.getpid()),
             "--lease",
             str(lease_seconds),
-            *(["--verbose"] if verbose else []),
             *(["--kinds", ",".join(kinds)] if kinds else []),
         ]
         # In the environment, not in the command, which every account of the machine may read.
@@ -131,6 +132,10 @@ class WorkerProcesses:
         self._environment.setdefault("OMP_NUM_THREADS", str(max(1, usable_cores() - 1)))
         if files is not None:
             self._environment["DAVY_FILES"] = str(files)
+        if verbose:
+            self._environment["DAVY_VERBOSE"] = "true"
+        if log_json:
+            self._environment["DAVY_LOG_JSON"] = "true"
         self._count = count
         self._processes: list[subprocess.Popen[bytes]] = []
         self._stopping = threading.Event()
@@ -171,25 +176,3 @@ class WorkerProcesses:
                 logger.warning("a worker ended with code %s; starting another", self._processes[place].returncode)
                 self._processes[place] = self._start()
             wait = min(60.0, wait * 2) if dead else 1.0
-
-
-class JsonLines(logging.Formatter):
-    """Each record as one line of JSON: when, how grave, which part, what; and the fields that a request has."""
-
-    def format(self, record: logging.LogRecord) -> str:
-        """Return the line."""
-        made = datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds")
-        line = {"at": made, "level": record.levelname.lower(), "name": record.name, "message": record.getMessage()}
-        if record.exc_info:
-            line["exception"] = self.formatException(record.exc_info)
-        return json.dumps(line | getattr(record, "fields", {}), ensure_ascii=False)
-
-
-def set_up_logging(*, verbose: bool, as_json: bool = False) -> None:
-    """Log warnings to stderr with hurtful words masked; `verbose` logs requests and jobs too."""
-    handler = logging.StreamHandler(sys.stderr)
-    handler.setFormatter(JsonLines() if as_json else logging.Formatter("%(asctime)s %(name)s %(message)s"))
-    handler.addFilter(MaskFilter())
-    logging.basicConfig(level=logging.WARNING, handlers=[handler], force=True)
-    for name in ("davy.access", "davy.jobs"):
-        logging.getLogger(name).setLevel(logging.INFO if verbose else logging.WARNING)

@@ -325,6 +325,18 @@ def latest(
     return [found[key] for key in sorted(found, reverse=True)[:limit]]
 
 
+def counts_by_state(db: Connection) -> dict[str, int]:
+    """Return how many jobs are in each state."""
+    counted = db.execute(select(jobs.c.state, func.count()).group_by(jobs.c.state))
+    return {row[0]: row[1] for row in counted}
+
+
+def oldest_due(db: Connection) -> datetime | None:
+    """Return since when the job waits that has waited longest beyond its time."""
+    oldest: datetime | None = db.scalar(select(func.min(jobs.c.run_after)).where(_WAITING, jobs.c.run_after <= now()))
+    return oldest
+
+
 def log_lines(db: Connection, job_id: str, *, after: int = 0, limit: int = 1000) -> list[JobLogLine]:
     """Return a job's log in order; page on with `after` set to the last line's id."""
     query = select(job_log.c.id, job_log.c.at, job_log.c.line).where(job_log.c.job == job_id, job_log.c.id > after)

@@ -248,6 +248,7 @@ class JobWorker:
             with self.store.write() as db:
                 jobs.give_back(db, job)
         except UserError as error:  # the user's to fix, so trying again does not help; a busy database is not
+            logger.warning("job %s (%s) failed: %s", job.id, job.kind, error.message)
             self._fail(job, error.message, again=error.status >= 500)
         except Exception as error:
             logger.exception("job %s (%s) failed", job.id, job.kind)

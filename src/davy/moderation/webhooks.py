@@ -33,8 +33,11 @@ SECONDS = 10.0
 Network = ipaddress.IPv4Network | ipaddress.IPv6Network
 
 
-class WebhookFailed(Exception):
+class WebhookFailed(UserError):
     """The receiver did not take it; trying again later may help."""
+
+    def __init__(self, message: str) -> None:
+        super().__init__(message, status=502)
 
 
 @dataclass(frozen=True, slots=True)

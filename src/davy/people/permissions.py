@@ -26,7 +26,7 @@ MAY: dict[str, tuple[str, ...]] = {
     "manage communities": ("admin",),
     "see the audit": ("admin",),
     "set retention": ("admin",),
-    "see metrics": ("admin",),
+    "see metrics": ("admin", "expert"),
 }
 
 

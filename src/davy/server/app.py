@@ -2,7 +2,8 @@
 
 The store is opened and the first detector loaded before the first request, so that a
 wrong setting is one clear line at the start. Layers from outside to inside:
-headers on everything, counting, errors, the Host check, refusal under too much load, packing, the body limit, routes.
+headers on everything, counting, other sites' pages, errors, the Host check, refusal under too much load, packing, the
+body limit, routes.
 """
 
 from __future__ import annotations
@@ -36,6 +37,7 @@ from davy.scoring.queue.detector import Detector
 from davy.scoring.queue.detectors import Detectors
 from davy.scoring.queue.load_shedding import LoadShedding
 from davy.scoring.queue.pictures import HeldPictures
+from davy.server.pages.metrics import worker_gauges
 from davy.server.routers import load_routers
 from davy.store import open_store
 from davy.version import __version__
@@ -43,8 +45,9 @@ from davy.web import error_pages, render
 from davy.web.context import Context
 from davy.web.limits import Limiter
 from davy.web.metrics import Metrics
-from davy.web.middleware import BodyLimit, Compression, HostCheck, RequestLog, SecurityHeaders
+from davy.web.middleware import BodyLimit, Compression, Cors, HostCheck, SecurityHeaders
 from davy.web.process_counters import SharedFile
+from davy.web.request_log import RequestLog
 from davy.web.settings import DEMO_WORD_LIST, ServerSettings
 
 logger = logging.getLogger("davy.serve")
@@ -68,6 +71,7 @@ def create_app(settings: ServerSettings) -> FastAPI:
         middleware=[
             Middleware(SecurityHeaders, https=settings.https),
             Middleware(RequestLog, metrics=context.metrics),
+            *([Middleware(Cors, origins=settings.cors_origins)] if settings.cors_origins else []),
             Middleware(error_pages.ErrorLayer),
             Middleware(HostCheck, allowed=settings.allowed_hosts),
             Middleware(LoadShedding, most_seconds=settings.most_wait),
@@ -76,6 +80,7 @@ def create_app(settings: ServerSettings) -> FastAPI:
         ],
     )
     app.state.context = context
+    context.metrics.gauges = partial(worker_gauges, context)
     error_pages.install(app)
     for router in routers:
         app.include_router(router)
@@ -102,7 +107,7 @@ def _context(settings: ServerSettings) -> Context:
         store=store,
         templates=render.environment(),
         limiter=Limiter(shared=shared),
-        metrics=Metrics(shared),
+        metrics=Metrics(shared, worker=settings.worker),
         key_cache=KeyCache(store),
         quotas=Quotas(store, shared),
         lexicon=demo.lexicon() if settings.demo else None,

@@ -31,9 +31,11 @@ from davy.detectors import store as detectors
 from davy.detectors.load import DEFAULT
 from davy.engines.child_process import follow_parent
 from davy.files.cores import compute_threads
-from davy.jobs.processes import WorkerProcesses, set_up_logging
+from davy.jobs.processes import WorkerProcesses
 from davy.people.store import invitations, users
+from davy.shell.logs import say, set_up_logging
 from davy.store import Store, default_url, events, open_store
+from davy.store.serving import hold_database
 from davy.web.process_counters import SharedFile
 from davy.web.settings import DEMO_WORD_LIST, ServerSettings, bracketed, is_loopback, secret_key_for
 
@@ -71,6 +73,7 @@ class ServeOptions:
     categories: str = "moderation"
     drop_unsupported: bool = False
     default_language: str | None = None
+    cors_origins: tuple[str, ...] = ()
     largest_batch: int = 64
     most_wait: float = 1.0
     request_seconds: float = 30.0
@@ -95,10 +98,11 @@ def run(asked: ServeOptions) -> None:
             settings = replace(settings, shared=Path(shared) / "shared.sqlite")
         set_up_logging(verbose=asked.verbose, as_json=asked.log_json)
         try:
+            stack.enter_context(hold_database(settings.database, "davy serve"))
             with _job_processes(asked, settings), _others(asked, settings, listening) as others_ready:
                 _serve(asked, settings, listening, others_ready)
         except KeyboardInterrupt:
-            print("Stopped.", flush=True)
+            say(["Stopped."], as_json=asked.log_json)
 
 
 def _job_processes(asked: ServeOptions, settings: ServerSettings) -> AbstractContextManager[object]:
@@ -106,7 +110,9 @@ def _job_processes(asked: ServeOptions, settings: ServerSettings) -> AbstractCon
     if not asked.job_workers:
         return nullcontext()
     open_store(settings.database, create=True).close()  # a worker does not make a database
-    return WorkerProcesses(asked.job_workers, settings.database, settings.files, verbose=asked.verbose)
+    return WorkerProcesses(
+        asked.job_workers, settings.database, settings.files, verbose=asked.verbose, log_json=asked.log_json
+    )
 
 
 @contextmanager
@@ -118,8 +124,8 @@ def _others(asked: ServeOptions, settings: ServerSettings, listening: socket.soc
     spawn = multiprocessing.get_context("spawn")
     answering = spawn.Semaphore(0)
     started = [
-        spawn.Process(target=_worker, args=(asked, settings, listening, os.getpid(), answering), daemon=True)
-        for _ in range(asked.workers - 1)
+        spawn.Process(target=_worker, args=(asked, each, listening, os.getpid(), answering), daemon=True)
+        for each in (replace(settings, worker=number) for number in range(1, asked.workers))
     ]
     for process in started:
         process.start()
@@ -171,7 +177,7 @@ def _serve(
             if self.started:
                 await asyncio.to_thread(when_started)
             if self.started and lines:
-                print("\n".join(lines), flush=True)
+                say(lines, as_json=asked.log_json)
 
     # What is loaded by now stays: the collector need not look through it again with every few hundred requests.
     gc.collect()
@@ -250,6 +256,7 @@ def settings_of(asked: ServeOptions, port: int, demo_folder: Path | None = None)
         categories=asked.categories,
         drop_unsupported=asked.drop_unsupported,
         default_language=asked.default_language,
+        cors_origins=asked.cors_origins,
         largest_batch=asked.largest_batch,
         threads=max(1, compute_threads() // asked.workers),
         most_wait=asked.most_wait,

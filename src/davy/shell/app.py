@@ -19,6 +19,7 @@ from typer.core import TyperGroup, TyperOption
 from davy.core.errors import UserError, missing_extra
 from davy.core.feature import Command, features
 from davy.shell import console
+from davy.shell.secret_files import read_secret_files
 
 CONTEXT = {"help_option_names": ["-h", "--help"]}
 
@@ -95,6 +96,7 @@ def load_command(name: str) -> Any:
 def run(arguments: list[str]) -> int:
     """Run one command line and return its exit code: 0 done, 1 a gate failed, 2 the user can fix it."""
     try:
+        read_secret_files(os.environ)
         result = app(args=arguments, prog_name="davy", standalone_mode=False)
     except UserError as error:
         console.error(error.message)

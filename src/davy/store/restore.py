@@ -25,6 +25,7 @@ from davy.store import events, schema_versions
 from davy.store.backup import KINDS, Backup, PictureStorage, column_kind, reflect_tables, row_counts
 from davy.store.backup_file import BackupFile
 from davy.store.columns import now
+from davy.store.serving import refuse_held_file, refuse_held_postgres
 from davy.store.store import Store, make_engine
 from davy.store.url import masked_url, parse_url, sqlite_path
 
@@ -66,6 +67,7 @@ def restore(
             aside = _into_sqlite(file, sqlite_path(parsed), replace=replace, by=by, progress=progress)
         else:
             with Store(parsed, make_engine(parsed)) as store, store.write() as db:
+                refuse_held_postgres(db, masked_url(parsed))
                 aside = _make_room(db, masked_url(parsed), replace=replace)
                 _fill(db, file, by=by, progress=progress)
         return file.backup, aside
@@ -78,6 +80,7 @@ def _into_sqlite(
     if path.is_dir():
         raise UserError(f"{path} is a folder. Name a file in it.")
     old = path.exists() and path.stat().st_size > 0
+    refuse_held_file(path)
     if old:
         _check_replaceable(path, replace=replace)
     part = path.with_name(path.name + ".restoring")

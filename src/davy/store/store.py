@@ -8,6 +8,7 @@ every commit. One writer at a time holds SQLite, others queue in order.
 
 from __future__ import annotations
 
+import os
 import re
 import select
 import shutil
@@ -159,7 +160,11 @@ def make_engine(url: URL) -> Engine:
             # The connection used last is taken first: its statements are prepared, and its plans are made.
             pool_use_lifo=True,
             # A pipeline prepares statements itself; the driver would drop them all with its own at a rollback.
-            connect_args={"connect_timeout": 10, "application_name": "davy", "prepare_threshold": None},
+            connect_args={
+                "connect_timeout": 10,
+                "application_name": os.environ.get("PGAPPNAME", "davy"),
+                "prepare_threshold": None,
+            },
         )
         event.listen(engine, "checkout", _still_there)
         event.listen(engine, "before_cursor_execute", pipeline.before_statement)

@@ -1,7 +1,8 @@
 """Where a database is: a URL as the user wrote it in, one that SQLAlchemy can open out.
 
 `sqlite:///file` and `postgresql://user@host/name` are known. Passwords in a URL
-never appear in what `shown` returns, and so never in a message.
+never appear in what `shown` returns, and so never in a message. A URL without one
+takes DAVY_DATABASE_PASSWORD, where it is set.
 """
 
 from __future__ import annotations
@@ -67,4 +68,5 @@ def _postgres(url: URL) -> URL:
         raise UserError("PostgreSQL needs the psycopg package. Install it: pip install 'davy[postgres]'") from None
     if not url.database:
         raise UserError("The PostgreSQL URL names no database. Write postgresql://user:password@host/name.")
-    return url.set(drivername="postgresql+psycopg")
+    password = url.password or os.environ.get("DAVY_DATABASE_PASSWORD")
+    return url.set(drivername="postgresql+psycopg", password=password)

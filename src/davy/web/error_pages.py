@@ -29,7 +29,7 @@ from davy.web import render
 from davy.web.errors import LocalizedError, PasswordRequired, SignInRequired, is_htmx, wants_json
 
 PERSPECTIVE = "/v1alpha1/"
-MODERATIONS = "/v1/moderations"
+OPENAI = ("/v1/moderations", "/v1/models")
 
 _SERVICE = "commentanalyzer.googleapis.com"
 _GOOGLE_STATUS: dict[int, str] = {
@@ -184,7 +184,7 @@ def _shape(path: str) -> Callable[[int, str, Exception], tuple[int, dict[str, ob
     """Return how an address words its errors, where that is as another service does."""
     if path.startswith(PERSPECTIVE):
         return google_error
-    return openai_error if path.startswith(MODERATIONS) else None
+    return openai_error if path.startswith(OPENAI) else None
 
 
 def _answer(request: Request, error: Exception) -> _Answer:

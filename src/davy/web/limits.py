@@ -8,6 +8,7 @@ can't fill the disk. The file has hashes of names, never an address or a login.
 from __future__ import annotations
 
 import hashlib
+import math
 import sqlite3
 import time
 from collections.abc import Callable
@@ -22,6 +23,16 @@ class Rate:
 
     burst: int
     per_minute: float
+
+
+@dataclass(frozen=True, slots=True)
+class Drawn:
+    """What taking from a bucket gave: the seconds to wait (0 is none), what is left, and when it is full again."""
+
+    wait: float
+    left: int
+    limit: int
+    full_in: int
 
 
 RATES: dict[str, Rate] = {
@@ -69,6 +80,10 @@ class Limiter:
 
         `rate` is the limit of this name, where it has one of its own.
         """
+        return self.draw(kind, name, cost, rate=rate).wait
+
+    def draw(self, kind: str, name: str, cost: float = 1.0, *, rate: Rate | None = None) -> Drawn:
+        """Take from a bucket as `take` does; return what is left, too."""
         rate, key = rate or self._rates[kind], _key(kind, name)
         per_second = rate.per_minute / 60
         with self._shared.transaction() as db:
@@ -84,7 +99,7 @@ class Limiter:
             db.execute("INSERT OR REPLACE INTO buckets VALUES (?, ?, ?, ?)", (key, tokens, now, full_at))
             if row is None:
                 self._make_room(db, key)
-        return wait
+        return Drawn(wait, int(tokens), rate.burst, math.ceil(full_at - now))
 
     def forget(self, kind: str, name: str) -> None:
         """Fill a bucket again, as after a right password."""

@@ -1,26 +1,21 @@
-"""What happens around every request, in small ASGI layers: headers, host, body size, compression, and the request log.
+"""What happens around every request, in small ASGI layers: headers, host, body size, compression, other sites' pages.
 
 Security headers are on whatever leaves, errors and static files too; the Host check is against DNS rebinding. Pages are
 not compressed: they hold a form's secret beside words that a stranger may choose, and lengths give such secrets away
-(the BREACH attack). The log never has the path (it may hold an invitation's token), the query, a header or a body.
+(the BREACH attack).
 """
 
 from __future__ import annotations
 
-import logging
 import re
-import time
 from collections.abc import Sequence
 
 from fastapi import HTTPException
 from starlette.datastructures import Headers, MutableHeaders
+from starlette.middleware.cors import CORSMiddleware
 from starlette.middleware.gzip import GZipMiddleware
-from starlette.requests import Request
 from starlette.routing import BaseRoute, Match
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
-
-from davy.web import render
-from davy.web.metrics import Metrics
 
 CSP = "; ".join(
     (
@@ -53,9 +48,18 @@ COMPRESSED_PATHS: tuple[str, ...] = ("/v1/", "/v1alpha1/", "/api/", "/metrics", 
 SMALLEST_COMPRESSED = 1_000
 """Bytes below which packing costs more than it saves."""
 
-log = logging.getLogger("davy.access")
-audit = logging.getLogger("davy.audit")
-REFUSED: tuple[int, ...] = (401, 403, 429)
+API_PATHS: tuple[str, ...] = ("/v1/", "/v1alpha1/", "/$discovery/")
+EXPOSED: tuple[str, ...] = (
+    "Davy-Decision",
+    "Davy-Model",
+    "Davy-Quota-Remaining",
+    "RateLimit-Limit",
+    "RateLimit-Remaining",
+    "RateLimit-Reset",
+    "Retry-After",
+    "X-Request-ID",
+)
+"""Headers that a page of another site may read."""
 
 
 class SecurityHeaders:
@@ -159,40 +163,21 @@ class Compression:
         await (self._packing if packs else self.app)(scope, receive, send)
 
 
-class RequestLog:
-    """Counts and logs what passes through it."""
+class Cors:
+    """Lets pages of the sites in `origins` call the API from a browser: with a key, never with a session's cookie."""
 
-    def __init__(self, app: ASGIApp, *, metrics: Metrics) -> None:
+    def __init__(self, app: ASGIApp, *, origins: Sequence[str]) -> None:
         self.app = app
-        self._metrics = metrics
+        self._open = CORSMiddleware(
+            app,
+            allow_origins=origins,
+            allow_methods=("GET", "POST"),
+            allow_headers=("Authorization", "Content-Type", "X-Goog-Api-Key", "X-Request-ID"),
+            expose_headers=EXPOSED,
+            max_age=600,
+        )
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Pass the request on and note how it was answered."""
-        if scope["type"] != "http":
-            await self.app(scope, receive, send)
-            return
-        began = time.perf_counter()
-        status = 500
-
-        async def send_noting(message: Message) -> None:
-            nonlocal status
-            if message["type"] == "http.response.start":
-                status = message["status"]
-            await send(message)
-
-        try:
-            await self.app(scope, receive, send_noting)
-        finally:
-            seconds = time.perf_counter() - began
-            method = scope["method"] if scope["method"] in ("GET", "HEAD", "POST") else "OTHER"
-            route = render.route_of(Request(scope))
-            self._metrics.answered(method, route, status, seconds)
-            fields = {"method": method, "route": route, "status": status, "ms": round(seconds * 1000, 1)}
-            key = scope.get("state", {}).get("key")
-            if key is not None:
-                fields["key"] = key.prefix  # the part that lists show; the secret is nowhere
-            if status in REFUSED:
-                who = getattr(scope.get("state", {}).get("visitor"), "account", None)
-                refused = fields | {"user": who.id if who is not None else None}
-                audit.warning("refused %s %s %d", method, route, status, extra={"fields": refused})
-            log.info("%s %s %d %.0f ms", method, route, status, seconds * 1000, extra={"fields": fields})
+        """Pass the request on; addresses of the API answer other sites."""
+        is_api = scope["type"] == "http" and scope["path"].startswith(API_PATHS)
+        await (self._open if is_api else self.app)(scope, receive, send)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import ipaddress
 import os
+import re
 import secrets
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -22,6 +23,7 @@ LOOPBACK_NAMES: tuple[str, ...] = ("localhost", "127.0.0.1", "[::1]")
 DEMO_WORD_LIST = "demo word list"
 """The model's name where the demo scores by its own words."""
 _SHORTEST_SECRET = 32
+_ORIGIN = re.compile(r"https?://[A-Za-z0-9.\-]+(:\d{1,5})?|https?://\[[0-9a-fA-F:.]+\](:\d{1,5})?")
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,6 +78,10 @@ class ServerSettings:
     """Whether attributes that can't be answered are left out, as with `dropUnsupportedAttributes`."""
     default_language: str | None = None
     """The language of a comment that names none and whose language can't be told."""
+    cors_origins: tuple[str, ...] = ()
+    """Sites whose pages may call the API from a browser."""
+    worker: int = 0
+    """Which of the server's processes this is."""
     session_hours: int = 14 * 24
     log_details: bool = False
     """Whether the log of a bug has the error's message, which may quote what somebody posted."""
@@ -84,6 +90,9 @@ class ServerSettings:
         parts = urlsplit(self.base_url)
         if parts.scheme not in ("http", "https") or not parts.hostname or parts.path.strip("/"):
             raise UserError(f"The base URL {self.base_url!r} should look like https://davy.example.org")
+        for origin in self.cors_origins:
+            if origin != "*" and not _ORIGIN.fullmatch(origin):
+                raise UserError(f"{origin!r} is no origin. Write it as https://forum.example, without a path.")
         if len(self.secret_key) < _SHORTEST_SECRET:
             raise UserError(
                 f"DAVY_SECRET_KEY has {len(self.secret_key)} characters and needs {_SHORTEST_SECRET}. "

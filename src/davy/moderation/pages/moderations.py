@@ -19,11 +19,13 @@ from starlette.responses import Response
 from davy.core.errors import UserError
 from davy.core.scheme import applicable_questions
 from davy.core.scorer import Scores
+from davy.detectors import store as registry
 from davy.moderation.attribute_map import AttributeMap, AttributeSource, attribute_scores
 from davy.moderation.server_part import Moderation
 from davy.people.pages.visitor import key_only
 from davy.people.store.users import User
 from davy.scoring.queue.detector import PostToScore
+from davy.scoring.queue.detectors import Detectors
 from davy.scoring.queue.request_scoring import ScoredPosts, score_posts
 from davy.web.context import context_of
 
@@ -91,6 +93,48 @@ async def moderate(
         "results": _results(scored, context.part(Moderation).categories, kinds),
         "data_hash": scored.detector.model["data_hash"],
     }
+
+
+class Model(BaseModel):
+    """A detector in OpenAI's shape."""
+
+    id: str
+    object: Literal["model"] = "model"
+    created: int
+    """Seconds since 1970 at which it was added; 0 for the one that the server was started with."""
+    owned_by: Literal["davy"] = "davy"
+
+
+class ModelList(BaseModel):
+    """The detectors that may be asked, the default first."""
+
+    object: Literal["list"] = "list"
+    data: list[Model]
+
+
+@router.get("/v1/models")
+def list_models(
+    request: Request,
+    who: Annotated[User, Depends(key_only("score", "score texts"))],  # noqa: ARG001 — the key is the permission
+) -> ModelList:
+    """Return the detectors that can be named in `model`, the default first."""
+    context = context_of(request)
+    with context.store.read() as db:
+        added = {entry.name: int(entry.added_at.timestamp()) for entry in registry.list_detectors(db)}
+    return ModelList(data=[Model(id=name, created=added.get(name, 0)) for name in context.part(Detectors).names])
+
+
+@router.get("/v1/models/{model:path}")
+def show_model(
+    request: Request,
+    model: str,
+    who: Annotated[User, Depends(key_only("score", "score texts"))],
+) -> Model:
+    """Return one of the detectors."""
+    for known in list_models(request, who).data:
+        if known.id == model:
+            return known
+    raise UserError(f"There is no detector {model[:80]!r}. GET /v1/models lists them.", status=404)
 
 
 def _posts(given: str | list[str] | list[Part]) -> tuple[list[PostToScore], list[str | None]]:

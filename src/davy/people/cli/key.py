@@ -17,7 +17,7 @@ PROGRAMS = "programs"
 app = typer.Typer(
     no_args_is_help=True,
     help="Make, list and revoke API keys, which let programs in.\n\n"
-    "Scopes are score, read, annotate, submit and admin.",
+    "Scopes are score, read, annotate, submit, metrics and admin.",
 )
 
 

@@ -164,10 +164,12 @@ def client_address(request: Request) -> str:
 def check_rate(request: Request, kind: str, name: str, cost: float = 1.0, *, rate: Rate | None = None) -> None:
     """Take from a rate limit; refuse with 429 and the seconds to wait when it is used up."""
     context = context_of(request)
-    wait = context.limiter.take(kind, name, cost, rate=rate)
-    if wait:
+    drawn = context.limiter.draw(kind, name, cost, rate=rate)
+    if kind == "api key":  # told in the headers of the answer
+        request.state.drawn = drawn
+    if drawn.wait:
         context.metrics.count("rate_limited")
-        raise LocalizedError("too_many", status=429, wait=wait, seconds=int(wait) + 1)
+        raise LocalizedError("too_many", status=429, wait=drawn.wait, seconds=int(drawn.wait) + 1)
 
 
 def key_or_session(scope: str, act: str) -> Callable[..., Awaitable[User]]:

@@ -24,7 +24,7 @@ from davy.store.columns import TextColumn, new_id, new_token, now, table_index, 
 from davy.store.rows import Rows
 from davy.text.language_code import check_language
 
-SCOPES: tuple[str, ...] = ("score", "read", "annotate", "submit", "admin")
+SCOPES: tuple[str, ...] = ("score", "read", "annotate", "submit", "metrics", "admin")
 """What a key may do. `admin` includes the others, and only an admin's key can have it."""
 
 PROJECT_SCOPES: tuple[str, ...] = ("read", "annotate")

@@ -45,11 +45,11 @@ async def ask_targets(
 async def _ask(request: Request, target: str, texts: Sequence[str], langs: Sequence[str | None]) -> Scores:
     context = context_of(request)
     try:
-        _, scores = await context.part(Detectors).score(_posts(texts, langs), model=target)
+        detector, scores = await context.part(Detectors).score(_posts(texts, langs), model=target)
     except UserError as error:
         reason = render.error_text(request, error).rstrip(".")
         raise EntryRefused("target", status=503, name=target, reason=reason) from None
-    context.metrics.count("texts_scored", len(texts))
+    context.metrics.count("texts_scored", len(texts), model=detector.full_name)
     return scores
 
 

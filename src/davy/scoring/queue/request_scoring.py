@@ -7,6 +7,7 @@ so that no door forgets one of them. Texts are neither kept nor logged.
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import Awaitable, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, replace
@@ -96,10 +97,11 @@ async def score_posts(
     detector = detector or await detectors.find(model)
     pictures = await _pictures(detector, images)
     holding = detectors.pictures.holding(pictures) if pictures else nullcontext([None] * len(posts))
+    began = time.perf_counter()
     with holding as names:
         asked = tuple(replace(post, image=name) for post, name in zip(posts, names, strict=True))
         scores = await within_time(context, detector.score(asked))
-    context.metrics.count("texts_scored", len(posts))
+    context.metrics.scored(detector.full_name, len(posts), time.perf_counter() - began)
     key: ApiKey | None = getattr(request.state, "key", None)
     scores, decisions = context.part(PostDecider).decide(
         detector, asked, scores, community=community, key=key, references=references, may_store=may_store

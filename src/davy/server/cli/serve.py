@@ -108,6 +108,13 @@ def serve(
             envvar="DAVY_DEFAULT_LANGUAGE",
         ),
     ] = None,
+    cors_origin: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="A site whose pages may call the API from a browser, such as https://forum.example. Repeat for more.",
+            envvar="DAVY_CORS_ORIGIN",
+        ),
+    ] = None,
     batch: Annotated[
         int,
         typer.Option(
@@ -182,6 +189,7 @@ def serve(
             categories=categories,
             drop_unsupported=drop_unsupported,
             default_language=check_language(default_language),
+            cors_origins=tuple(cors_origin or ()),
             largest_batch=batch,
             most_wait=max_wait,
             request_seconds=timeout,

@@ -7,8 +7,8 @@ from typing import Annotated
 
 import typer
 
-from davy.jobs.processes import set_up_logging
 from davy.jobs.processes import work as run
+from davy.shell.logs import set_up_logging
 from davy.shell.options import Database
 
 
@@ -28,7 +28,8 @@ def work(
     once: Annotated[bool, typer.Option("--once", help="End when no job is due.")] = False,
     lease: Annotated[float, typer.Option(help="Seconds until another worker takes over from a dead one.", min=1)] = 60,
     parent: Annotated[int | None, typer.Option(hidden=True, help="End with this process, which started it.")] = None,
-    verbose: Annotated[bool, typer.Option("--verbose", help="Log every job.")] = False,
+    verbose: Annotated[bool, typer.Option("--verbose", help="Log every job.", envvar="DAVY_VERBOSE")] = False,
+    log_json: Annotated[bool, typer.Option("--log-json", help="Log as lines of JSON.", envvar="DAVY_LOG_JSON")] = False,
 ) -> None:
     """Run background jobs until Ctrl+C: exports, imports, trainings, scoring, evaluations, checks.
 
@@ -44,6 +45,7 @@ def work(
       davy work --once
     """
 
-    set_up_logging(verbose=verbose)
+    set_up_logging(verbose=verbose, as_json=log_json)
     chosen = [kind.strip() for kind in (kinds or "").split(",") if kind.strip()]
-    run(database, files, kinds=chosen, once=once, parent=parent, lease_seconds=lease)
+    how = {"verbose": verbose, "log_json": log_json}
+    run(database, files, kinds=chosen, once=once, parent=parent, lease_seconds=lease, **how)

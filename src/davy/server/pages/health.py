@@ -1,22 +1,18 @@
-"""Is the server well? `/healthz` for whoever keeps it running, `/readyz` for whoever sends it work, `/metrics`."""
+"""Is the server well? `/healthz` for whoever keeps it running, `/readyz` for whoever sends it work."""
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from typing import Any
 
-from anyio import to_thread
-from fastapi import APIRouter, Header
+from fastapi import APIRouter
 from starlette.requests import Request
-from starlette.responses import JSONResponse, PlainTextResponse, Response
+from starlette.responses import JSONResponse, Response
 
 from davy.core.errors import UserError
-from davy.moderation.server_part import Moderation
-from davy.people.pages.visitor import key_or_session
 from davy.people.store import users
 from davy.scoring.queue.detectors import Detectors
 from davy.version import __version__
-from davy.web.context import Context, context_of
-from davy.web.settings import is_loopback
+from davy.web.context import context_of
 
 router = APIRouter()
 
@@ -51,24 +47,3 @@ def readyz(request: Request) -> Response:
     if detectors.is_full:
         return JSONResponse({"status": "busy"}, 503, {"Retry-After": "1"})
     return JSONResponse({"status": "ready", "refused": sorted(set(detectors.refused.values()))})
-
-
-@router.get("/metrics")
-async def metrics(request: Request, authorization: Annotated[str | None, Header()] = None) -> Response:
-    """Return counters in Prometheus' text format: from this machine, or with an admin's key or session."""
-    context = context_of(request)
-    if not is_loopback(request.client.host if request.client else ""):
-        await key_or_session("admin", "see the audit")(request, authorization)
-    detectors = context.part(Detectors)
-    queues = detectors.queue_counters()
-    text = await to_thread.run_sync(context.metrics.text, detectors.loaded, queues, _gauges(context))
-    return PlainTextResponse(text, media_type="text/plain; version=0.0.4")
-
-
-def _gauges(context: Context) -> dict[str, float]:
-    """Return what is true of this process now."""
-    shadow = context.part(Moderation).shadow
-    return {
-        "davy_detectors_refused": len(context.part(Detectors).refused),
-        "davy_shadow_passed_over": shadow.passed_over if shadow is not None else 0,
-    }
