@@ -55,7 +55,7 @@ EXCEPTIONS: dict[tuple[str, str], str] = {
 
 
 BUDGETS = {
-    "annotation": 23814,
+    "annotation": 23815,
     "challenges": 4201,
     "core": 2069,
     "corpus": 10516,
