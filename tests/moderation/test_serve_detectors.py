@@ -271,10 +271,11 @@ def test_posts_are_scored_between_the_pieces_of_an_explanation():
         detector = Detector(scorer)
         await detector.start()
         reasons = [asyncio.create_task(detector.explain(PostToScore(LONG))) for _ in range(3)]
-        await until(lambda: scorer.calls)
+        await until(lambda: detector.counters["requests"] == 3 and scorer.calls)
         for n in range(3):  # a post comes while a piece is scored, and is next
-            post = asyncio.create_task(detector.score([PostToScore(f"post {n}")]))
-            await until(lambda: detector.counters["waiting"] == 1)  # no piece of another explanation is before it
+            asked = detector.counters["requests"]
+            post = asyncio.create_task(detector.score([PostToScore(f"post {n}")], sender="somebody else"))
+            await until(lambda: detector.counters["requests"] == asked + 1)  # noqa: B023 — awaited in this turn
             scorer.go_on.release()
             await post
         assert ["long" in call[0] for call in scorer.calls[:6]] == [True, False] * 3

@@ -5,11 +5,10 @@ import threading
 import time
 
 import numpy as np
-import polars as pl
 import pytest
 
 from davy.core import Abilities, Label, Question, Scores, UserError
-from davy.scoring.queue.batching import Batcher
+from davy.scoring.queue.batching import Batcher, QueueFull
 
 HATE = Question("hate", (Label("no"), Label("yes")), positive="yes")
 
@@ -32,12 +31,12 @@ class Fake:
         time.sleep(self.seconds)
         if "boom" in texts:
             raise UserError("This text can't be scored.")
-        yes = np.array([len(text) / 100 for text in texts])
+        yes = np.array([min(1, len(text) / 100) for text in texts])
         return Scores(self.questions, {"hate": np.stack([1 - yes, yes], axis=1)})
 
 
 def posts(*texts):
-    return pl.DataFrame({"text": list(texts)})
+    return [(text, None, None) for text in texts]
 
 
 def lengths(scores):
@@ -59,14 +58,14 @@ def test_requests_that_come_together_share_a_batch_and_each_gets_its_own_rows():
     asyncio.run(scene())
 
 
-def test_a_batch_is_never_larger_than_allowed_but_a_large_request_stays_whole():
+def test_a_batch_is_never_larger_than_allowed_and_a_large_request_is_cut():
     async def scene():
         fake = Fake()
         async with Batcher(fake, largest=8, wait=0.01) as batcher:
             await asyncio.gather(*(batcher.score(posts("x", "y", "z")) for _ in range(10)))
-            await batcher.score(posts(*"abcdefghijklmnop"))
-        assert max(len(call) for call in fake.calls[:-1]) <= 8
-        assert len(fake.calls[-1]) == 16
+            scores = await batcher.score(posts(*("a" * n for n in range(1, 18))))
+        assert max(map(len, fake.calls)) == 8
+        assert lengths(scores) == list(range(1, 18))
 
     asyncio.run(scene())
 
@@ -178,12 +177,132 @@ def test_the_scorer_runs_in_one_thread_of_its_own_and_the_loop_stays_free():
     asyncio.run(scene())
 
 
-def test_frames_with_and_without_a_language_share_a_batch():
+def test_posts_with_and_without_a_language_share_a_batch():
     async def scene():
         fake = Fake()
         async with Batcher(fake, wait=0.02) as batcher:
-            frame = pl.DataFrame({"id": ["7"], "lang": ["de"], "text": ["aaa"]})
-            one, two = await asyncio.gather(batcher.score(frame), batcher.score(posts("b")))
+            one, two = await asyncio.gather(batcher.score([("aaa", "de", None)]), batcher.score(posts("b")))
         assert (lengths(one), lengths(two)) == ([3], [1])
+
+    asyncio.run(scene())
+
+
+async def until(condition):
+    """Wait until something holds; the test ends by its own limit where it never does."""
+    for _ in range(6_000):
+        if condition():
+            return
+        await asyncio.sleep(0.01)
+    pytest.fail("it never came to hold")
+
+
+LONG = tuple(f"{n} " + "x" * 8_000 for n in range(100))
+
+
+def test_a_short_request_has_its_turn_between_the_slices_of_another_senders_large_one():
+    async def scene():
+        fake = Fake()
+        fake.gate.clear()
+        async with Batcher(fake, wait=0) as batcher:
+            large = asyncio.create_task(batcher.score(posts(*LONG), sender="one"))
+            await until(lambda: fake.calls)
+            short = [asyncio.create_task(batcher.score(posts(word), sender=word)) for word in ("a", "bb")]
+            await asyncio.sleep(0)
+            fake.gate.set()
+            assert [lengths(await it) for it in short] == [[1], [2]]
+            assert not large.done()
+            assert len(await large) == 100
+        assert fake.calls[1] == ["a", "bb"]
+        assert [call for call in fake.calls if call[0] in LONG] == [[text] for text in LONG]
+
+    asyncio.run(scene())
+
+
+def test_large_requests_of_one_sender_take_turns_and_all_its_own_together_have_one_senders_share():
+    async def scene():
+        fake = Fake()
+        fake.gate.clear()
+        async with Batcher(fake, wait=0) as batcher:
+            tasks = []
+            for sender, name in (("one", "a"), ("one", "b"), ("two", "c")):
+                texts = [f"{name} " + "x" * 5_000 for _ in range(6)]
+                tasks.append(asyncio.create_task(batcher.score(posts(*texts), sender=sender)))
+                await until(lambda: fake.calls)
+            fake.gate.set()
+            await asyncio.gather(*tasks)
+        order = "".join(call[0][0] for call in fake.calls)
+        assert order[:10].count("c") == 5
+        assert abs(order[:12].count("a") - order[:12].count("b")) <= 1
+
+    asyncio.run(scene())
+
+
+def test_nobody_waits_longer_than_they_may_not_even_the_first_who_waits():
+    async def scene():
+        fake = Fake(seconds=0.3)
+        async with Batcher(fake, wait=0, most_seconds=0.2) as batcher:
+            await batcher.score(posts("a"))  # an idle scorer takes anything, and now it is known how slow it is
+            under_way = asyncio.create_task(batcher.score(posts("b"), sender="one"))
+            await until(lambda: len(fake.calls) == 2)
+            with pytest.raises(QueueFull):
+                await batcher.score(posts("c"), sender="two")
+            assert lengths(await under_way) == [1]
+
+    asyncio.run(scene())
+
+
+def test_a_large_request_does_not_make_the_server_full_for_others():
+    async def scene():
+        fake = Fake(seconds=0.02)
+        async with Batcher(fake, wait=0, most_seconds=0.2) as batcher:
+            await batcher.score(posts(LONG[0]))
+            large = asyncio.create_task(batcher.score(posts(*LONG), sender="one"))  # two seconds' work
+            await until(lambda: len(fake.calls) > 2)
+            with pytest.raises(QueueFull):
+                await batcher.score(posts(*LONG), sender="one")
+            assert not batcher.is_full
+            assert lengths(await batcher.score(posts("a"), sender="two")) == [1]
+            large.cancel()
+            await asyncio.wait([large])
+        assert batcher.counters["waiting"] == 0
+
+    asyncio.run(scene())
+
+
+def test_a_scorer_that_threads_may_share_scores_short_requests_while_it_is_at_a_long_one():
+    class Shared(Fake):
+        abilities = Abilities(parallel=True)
+
+        def score(self, posts):
+            self.calls.append(posts["text"].to_list())
+            if "x" in self.calls[-1][0]:
+                self.gate.wait(60)
+            yes = np.array([min(1, len(text) / 100) for text in posts["text"].to_list()])
+            return Scores(self.questions, {"hate": np.stack([1 - yes, yes], axis=1)})
+
+    async def scene():
+        fake = Shared()
+        fake.gate.clear()
+        async with Batcher(fake, wait=0) as batcher:
+            long = asyncio.create_task(batcher.score(posts(LONG[0]), sender="one"))
+            await until(lambda: fake.calls)
+            assert lengths(await batcher.score(posts("a"), sender="two")) == [1]
+            assert lengths(await batcher.score(posts("bb"), sender="one")) == [2]
+            assert not long.done()
+            fake.gate.set()
+            assert lengths(await long) == [100]
+
+    asyncio.run(scene())
+
+
+def test_a_request_that_fails_in_one_slice_fails_whole_and_its_rest_is_not_scored():
+    async def scene():
+        fake = Fake()
+        async with Batcher(fake, largest=2, wait=0) as batcher:
+            with pytest.raises(UserError, match="can't be scored"):
+                await batcher.score(posts("a", "boom", "c", "d", "e", "f"))
+            assert lengths(await batcher.score(posts("g"))) == [1]
+        assert ["e", "f"] not in fake.calls
+        assert batcher.counters["waiting"] == 0
 
     asyncio.run(scene())

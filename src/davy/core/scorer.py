@@ -63,6 +63,8 @@ class Abilities:
     """Whether it says of which answers it is unsure."""
     heads_apart: Callable[[], Scorer] | None = None
     """Returns the same scorer with each question answered by itself; None where answers are not decoded together."""
+    parallel: bool = False
+    """Whether several threads may ask it at once."""
     recalibrated: Callable[[Mapping[str, float], Mapping[str, float]], Scorer] | None = None
     """Returns the same scorer with temperatures for its logits and with thresholds; None where it is the same to
     temper its answers."""
@@ -88,6 +90,13 @@ class Scorer(Protocol):
     def abilities(self) -> Abilities: ...
 
     def score(self, posts: pl.DataFrame) -> Scores: ...
+
+
+@runtime_checkable
+class TextScorer(Scorer, Protocol):
+    """A scorer that reads texts and their languages, and so needs no frame around a single one."""
+
+    def score_texts(self, texts: Sequence[str], langs: Sequence[str | None]) -> Scores: ...
 
 
 @runtime_checkable
@@ -162,7 +171,7 @@ class Scores:
         column: Array = self.probabilities[name][:, question.label_names.index(question.positive)]
         return column
 
-    def take(self, rows: Array) -> Scores:
+    def take(self, rows: Array | slice) -> Scores:
         """Return the scores of the posts at these positions, in this order."""
         return replace(
             self,
@@ -339,6 +348,15 @@ class Scores:
         nothing = len(answers) - 1
         codes = np.where(block.max(axis=1) < 0, nothing, codes) if len(block) else codes
         return (codes if answered is None else np.where(answered, codes, nothing)), answers
+
+
+def score_texts(scorer: Scorer, texts: Sequence[str], langs: Sequence[str | None]) -> Scores:
+    """Return the scores of some texts, put into a frame where the scorer needs one."""
+    if isinstance(scorer, TextScorer):
+        return scorer.score_texts(texts, langs)
+    import polars as pl
+
+    return scorer.score(pl.DataFrame({"text": texts, "lang": langs}, schema={"text": pl.String, "lang": pl.String}))
 
 
 def label_advice(scorer: Scorer, question: str) -> str:

@@ -11,7 +11,7 @@ too; both are asked by their names alone.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from importlib.util import find_spec
 from pathlib import Path
@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 
 from davy.core.errors import UserError
 from davy.core.scheme import Question
-from davy.core.scorer import Abilities, Scorer, Scores
+from davy.core.scorer import Abilities, Scorer, Scores, score_texts
 from davy.detectors.baselines import content_hash
 from davy.detectors.cascade_screen import as_cascade
 from davy.detectors.ensemble import LazyScorer, SecondOpinion
@@ -99,6 +99,7 @@ class LanguageRouter:
             one_by_one=self._one_by_one if any(one.one_by_one for one in each) else None,
             refuses_languages=True,
             abstains=any(one.abstains for one in each),
+            parallel=all(one.parallel for one in each),
         )
 
     def _one_by_one(self, threads: int | None = None) -> LanguageRouter:
@@ -114,30 +115,43 @@ class LanguageRouter:
 
     def score(self, posts: pl.DataFrame) -> Scores:
         """Return the scores of each post by the scorer for its language: its `lang`, or what is detected."""
+        texts = posts["text"].fill_null("").to_list()
+        given = posts["lang"].to_list() if "lang" in posts.columns else [None] * len(texts)
+        return self._score(texts, self._languages(texts, given), lambda scorer, rows: scorer.score(posts[rows]))
+
+    def score_texts(self, texts: Sequence[str], langs: Sequence[str | None]) -> Scores:
+        """Return the scores of each text by the scorer for its language."""
+
+        def ask(scorer: Scorer, rows: Array) -> Scores:
+            some = [texts[row] for row in rows]
+            return score_texts(scorer, some, [langs[row] for row in rows])
+
+        return self._score(texts, self._languages(texts, langs), ask)
+
+    def _score(self, texts: Sequence[str], languages: Array, ask: Callable[[Scorer, Array], Scores]) -> Scores:
         import numpy as np
 
-        languages = self._languages(posts)
         questions = {question.name: question for question in self.questions}
-        blocks = {name: np.zeros((len(posts), len(question.labels))) for name, question in questions.items()}
-        answered = {name: np.zeros(len(posts), dtype=bool) for name in questions}
-        read = np.ones(len(posts), dtype=bool)
-        thresholds = {name: np.full(len(posts), 0.5) for name in questions}
+        blocks = {name: np.zeros((len(texts), len(question.labels))) for name, question in questions.items()}
+        answered = {name: np.zeros(len(texts), dtype=bool) for name in questions}
+        read = np.ones(len(texts), dtype=bool)
+        thresholds = {name: np.full(len(texts), 0.5) for name in questions}
         unsure: dict[str, Array] = {}
         cascaded = any(scorer.abilities.cascaded for scorer in self.scorers.values())  # whoever of them is asked
         for lang, scorer in self.scorers.items():
             if scorer.abilities.abstains:
-                unsure |= {q.name: np.zeros(len(posts), dtype=bool) for q in scorer.questions if q.name not in unsure}
+                unsure |= {q.name: np.zeros(len(texts), dtype=bool) for q in scorer.questions if q.name not in unsure}
             rows = np.flatnonzero(languages == lang)
             if not len(rows):
                 continue
-            part = scorer.score(posts[rows])
+            part = ask(scorer, rows)
             read[rows] = True if part.read is None else part.read
             for question in part.questions:
                 blocks[question.name][rows] = _in_order(questions[question.name], question, part)
                 answered[question.name][rows] = True
                 thresholds[question.name][rows] = part.thresholds.get(question.name, 0.5)
             for name, mask in part.unsure.items():
-                unsure.setdefault(name, np.zeros(len(posts), dtype=bool))[rows] = mask
+                unsure.setdefault(name, np.zeros(len(texts), dtype=bool))[rows] = mask
         partly = {name: mask for name, mask in answered.items() if not mask.all()}
         foreign = np.array([lang not in self.scorers for lang in languages.tolist()], dtype=bool)
         unsupported = np.where(foreign, languages, "").astype(object)
@@ -145,16 +159,12 @@ class LanguageRouter:
 
     def language_of(self, text: str) -> str:
         """Return the language whose scorer reads a text, so that parts of it can be put to the same one."""
-        import polars as pl
+        return str(self._languages([text], [None])[0])
 
-        return str(self._languages(pl.DataFrame({"text": [text]}))[0])
-
-    def _languages(self, posts: pl.DataFrame) -> Array:
+    def _languages(self, texts: Sequence[str], given: Sequence[str | None]) -> Array:
         """Return the language of each post: the one given, else what is detected, else the fallback."""
         import numpy as np
 
-        texts = posts["text"].fill_null("").to_list()
-        given = posts["lang"].to_list() if "lang" in posts.columns else [None] * len(texts)
         languages = [_language_code(lang) for lang in given]
         unknown = [i for i, lang in enumerate(languages) if not lang]
         for i, lang in zip(unknown, self.detect([texts[i] for i in unknown]), strict=True):

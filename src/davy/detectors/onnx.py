@@ -89,6 +89,7 @@ class OnnxScorer:
         self._joint = JointAnswers.of(folder, manifest)
         self._names = BareNames.of(folder, manifest)
         self._doubt = _doubt(folder, manifest)
+        self._learnt, self._calibrated = read_learnt(folder), read_learnt(folder, CALIBRATED)
         self._workers = threads or compute_threads()
         self._session: Any = open_session(folder / "model.onnx")
         # Some seconds' work.
@@ -119,10 +120,11 @@ class OnnxScorer:
             folder=self.folder,
             abstains=bool(self._doubt),
             data_hash=self.manifest.settings.get(folders.DATA),
-            learnt=read_learnt(self.folder),
-            calibrated=read_learnt(self.folder, CALIBRATED),
+            learnt=self._learnt,
+            calibrated=self._calibrated,
             languages=tuple(self.manifest.languages) or None,
             one_by_one=self.one_by_one,
+            parallel=True,
             heads_apart=None if self._joint is None else self.heads_apart,
             recalibrated=self.recalibrated,
         )
@@ -182,9 +184,12 @@ class OnnxScorer:
 
     def score(self, posts: pl.DataFrame) -> Scores:
         """Return the probabilities for each post's text; a null text is read as an empty one."""
+        return self.score_texts([text or "" for text in posts["text"].to_list()])
+
+    def score_texts(self, texts: Sequence[str], langs: Sequence[str | None] = ()) -> Scores:  # noqa: ARG002 — one language
+        """Return the probabilities for each text."""
         import numpy as np
 
-        texts = [text or "" for text in posts["text"].to_list()]
         blocks = {q.name: np.zeros((len(texts), len(q.labels)), dtype=np.float32) for q in self.questions}
         read = np.ones(len(texts), dtype=bool)
         # Longest first, since what comes last is what one core does while others have nothing left.

@@ -42,6 +42,7 @@ class PictureText(WrappingScorer):
             with_images=lambda images: replace(self, images=images),
             cascade=None,
             cascaded=False,
+            parallel=False,
             folder=None,
             data_hash=None,
         )

@@ -47,7 +47,7 @@ from davy.people.pages.visitor import check_rate, key_only
 from davy.people.store.users import User
 from davy.scoring.queue.detector import Detector, PostToScore
 from davy.scoring.queue.detectors import Detectors
-from davy.scoring.queue.request_scoring import charge, score_posts, within_time
+from davy.scoring.queue.request_scoring import charge, score_posts, sender_of, within_time
 from davy.scoring.result import repair_text
 from davy.text.lexicons.read import load as load_lexicon
 from davy.text.words import sentence_spans
@@ -241,7 +241,7 @@ async def _scored(
         posts = [PostToScore(part, lang) for lang in languages for part in parts]
         if found and model is not None:
             detector = named_detectors[model]
-            scores = await within_time(context, detector.score(posts))
+            scores = await within_time(context, detector.score(posts, sender=sender_of(request)))
         else:
             scored = await score_posts(
                 request,

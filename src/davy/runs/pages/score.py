@@ -78,7 +78,7 @@ async def score_picture(request: Request, who: MayScore, form: UploadForm) -> Re
     try:
         picture = await to_thread.run_sync(_picture, form)
         detector = await find_detector(request, who, asked["model"])
-        result = await _picture_result(request, detector, picture, asked["text"])
+        result = await _picture_result(request, who, detector, picture, asked["text"])
     except UserError as error:
         return await _refused(request, who, error, **asked)
     return await to_thread.run_sync(lambda: _page(request, who, results=[result], **asked))
@@ -107,12 +107,12 @@ async def _results(
     return results
 
 
-async def _picture_result(request: Request, detector: Detector, picture: Picture, text: str) -> Result:
+async def _picture_result(request: Request, who: User, detector: Detector, picture: Picture, text: str) -> Result:
     def look(scorer: Scorer) -> Any:
         return score_meme(picture, text or None, scorer)
 
     try:
-        outcome = await within_time(context_of(request), detector.run(look))
+        outcome = await within_time(context_of(request), detector.run(look, sender=who.id))
     except UserError:
         if text or detector.scorer.abilities.images:
             raise

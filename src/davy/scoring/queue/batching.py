@@ -1,37 +1,35 @@
-"""The queue before a scorer: many small requests become a few large batches.
+"""The queue before a scorer: many small requests become a few large batches, and nobody's large one holds up others.
 
-Frames of posts in, each caller's own scores out. A batch starts as soon as the
-scorer is free: while it works, requests gather; an idle scorer waits `wait`
-seconds for company. Batches are as large as the scorer does in `batch_seconds`,
-and what would wait longer than `most_seconds` is refused at once, before everybody
-waits. The scorer runs in one worker thread, so it need not be thread-safe and the
-event loop stays free.
+Rows of posts in, each caller's own scores out. A batch starts as soon as the scorer is free: while it works, requests
+gather. Whose posts are next is the fair queue's to say (`fair_queue`). Batches are as large as the scorer does in
+`batch_seconds`, and what would wait longer than `most_seconds` for others is refused at once. The scorer runs in a
+worker thread, so that the event loop stays free; one that several threads may ask at once scores short requests in a
+second thread while it is at long ones.
 """
 
 from __future__ import annotations
 
 import asyncio
 import time
-from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 
 from davy.core.errors import UserError
-from davy.core.scorer import Scorer, Scores
-
-if TYPE_CHECKING:
-    import polars as pl
+from davy.core.scorer import Scorer, Scores, score_texts
+from davy.scoring.queue.fair_queue import NOBODY, POST_COST, SHORT, FairQueue, Request, Row, Slice
 
 NEW_SHARE = 0.2
-"""How much the last batch counts in the running mean of seconds a post."""
+"""How much the last batch counts in the running mean of seconds a character."""
+MOST_COST = 10_000
+"""Characters of a batch at most, whatever the scorer does in its time."""
 
 Result = TypeVar("Result")
 
 
 class QueueFull(UserError):
-    """More posts wait than the scorer does in the time that callers may wait; `wait` is how many seconds it needs."""
+    """More waits than the scorer does in the time that callers may wait; `wait` is how many seconds it needs."""
 
     def __init__(self, waiting: int, wait: float) -> None:
         seconds = int(wait) + 1
@@ -58,17 +56,11 @@ class Counters:
     waiting: int = 0
 
 
-@dataclass(slots=True, eq=False)
-class _Request:
-    posts: pl.DataFrame
-    answer: asyncio.Future[Scores]
-
-
 class Batcher:
-    """Scores what callers put in, in batches of at most `largest` posts (a larger request is a batch of its own).
+    """Scores what callers put in, in batches of at most `largest` posts.
 
-    At most `room` posts may wait, and no longer than `most_seconds`; more are refused with status 429 at once, because
-    a queue that only grows helps nobody. Use it as `async with Batcher(scorer) as batcher`.
+    At most `room` posts may wait, and none longer than `most_seconds` for those of others; more are refused with status
+    429 at once, because a queue that only grows helps nobody. Use it as `async with Batcher(scorer) as batcher`.
     """
 
     def __init__(
@@ -76,25 +68,30 @@ class Batcher:
         scorer: Scorer,
         *,
         largest: int = 64,
-        wait: float = 0.001,
+        wait: float = 0.0,
         room: int = 2048,
-        batch_seconds: float = 0.01,
+        batch_seconds: float = 0.03,
         most_seconds: float = 1.0,
     ) -> None:
         self.scorer = scorer
+        self._abilities = scorer.abilities
         self._largest = largest
         self._wait = wait
         self._room = room
         self._batch_seconds = batch_seconds
         self._most_seconds = most_seconds
-        self._post_seconds = 0.0
+        self._cost_seconds = 0.0
+        """Seconds a character."""
         self._working = 0
-        self._queue: deque[_Request] = deque()
+        """Characters that are being scored."""
+        self._queue = FairQueue()
         self._counters = Counters()
         self._arrived = asyncio.Event()
+        self._short_arrived = asyncio.Event()
+        self._is_at_long = False
         self._closing = False
-        self._worker: asyncio.Task[None] | None = None
-        self._thread: ThreadPoolExecutor | None = None
+        self._workers: list[asyncio.Task[None]] = []
+        self._threads: ThreadPoolExecutor | None = None
 
     async def __aenter__(self) -> Batcher:
         self.start()
@@ -106,65 +103,68 @@ class Batcher:
     @property
     def counters(self) -> dict[str, int]:
         """What was counted so far, by name."""
-        return asdict(self._counters)
+        return asdict(self._counters) | {"waiting": self._queue.waiting}
 
     def start(self) -> None:
         """Start working; needs a running event loop."""
-        if self._worker is None:
-            self._thread = ThreadPoolExecutor(max_workers=1, thread_name_prefix="scorer")
-            self._worker = asyncio.create_task(self._work(), name="batcher")
+        if self._workers:
+            return
+        work = [self._work(), *([self._work_on_short()] if self._abilities.parallel else [])]
+        self._threads = ThreadPoolExecutor(max_workers=len(work), thread_name_prefix="scorer")
+        self._workers = [asyncio.create_task(it, name="batcher") for it in work]
 
-    async def score(self, posts: pl.DataFrame) -> Scores:
-        """Return the scores of these posts; waits for a place in a batch. A cancelled caller leaves the queue."""
-        if self._closing or self._worker is None:
+    async def score(self, rows: Sequence[Row], *, sender: str = "") -> Scores:
+        """Return the scores of these posts; waits for its turns. A cancelled caller leaves the queue."""
+        scores: Scores = await self._answered(Request(sender, rows, asyncio.Future()))
+        return scores
+
+    async def run(self, function: Callable[[Scorer], Result], *, sender: str = "") -> Result:
+        """Return what a function makes of the scorer, in its sender's turn and in the scorer's own thread."""
+        result: Result = await self._answered(Request(sender, (), asyncio.Future(), function))
+        return result
+
+    async def _answered(self, request: Request) -> Any:
+        if self._closing or not self._workers:
             raise UserError("The server is stopping. Try again in a few seconds.", status=503)
-        counters = self._counters
-        if counters.waiting and (counters.waiting + len(posts) > self._room or self.is_full):
+        counters, waiting = self._counters, self._queue.waiting + len(request.rows)
+        share = self._room / (len(self._queue) + 1)
+        has_room = waiting <= self._room or self._queue.posts_of(request.sender) + len(request.rows) <= share
+        wait = self.expected_seconds(request.sender, request.cost)
+        if (self._queue.waiting and not has_room) or wait > self._most_seconds:
             counters.refused += 1
-            raise QueueFull(counters.waiting, self.expected_seconds)
-        request = _Request(posts, asyncio.Future())
+            raise QueueFull(self._queue.waiting, wait)
         counters.requests += 1
-        counters.waiting += len(posts)
-        self._queue.append(request)
+        self._queue.add(request)
         self._arrived.set()
+        if self._is_at_long and request.is_short:
+            self._short_arrived.set()
         try:
             return await request.answer
         except asyncio.CancelledError:
             counters.cancelled += 1
-            if request in self._queue:
-                self._leave(request)
+            self._queue.leave(request)
             raise
 
-    @property
-    def expected_seconds(self) -> float:
-        """How long a post that comes now would wait, by what the last batches took."""
-        return (self._counters.waiting + self._working) * self._post_seconds
+    def expected_seconds(self, sender: str = "", cost: int = POST_COST) -> float:
+        """Return how long a request of a sender would wait for others that came before, by what batches took."""
+        return (self._queue.before(sender, cost) + self._working) * self._cost_seconds
 
     @property
     def is_full(self) -> bool:
-        """Whether a post that comes now would wait longer than posts may."""
-        return self._counters.waiting > 0 and self.expected_seconds > self._most_seconds
-
-    async def run(self, function: Callable[[Scorer], Result]) -> Result:
-        """Return what a function makes of the scorer, between two batches and in the scorer's own thread."""
-        if self._closing or self._thread is None:
-            raise UserError("The server is stopping. Try again in a few seconds.", status=503)
-        return await asyncio.get_running_loop().run_in_executor(self._thread, function, self.scorer)
+        """Whether a short post of somebody who asks for nothing else would wait longer than posts may."""
+        return len(self._queue) > 0 and self.expected_seconds(NOBODY) > self._most_seconds
 
     async def close(self) -> None:
         """Answer what is waiting, then stop. New requests are refused from now on."""
         self._closing = True
         self._arrived.set()
-        if self._worker is not None:
-            await self._worker
-            self._worker = None
-        if self._thread is not None:
-            self._thread.shutdown(wait=True)
-            self._thread = None
-
-    def _leave(self, request: _Request) -> None:
-        self._queue.remove(request)
-        self._counters.waiting -= len(request.posts)
+        self._short_arrived.set()
+        if self._workers:
+            await asyncio.wait(self._workers)
+            self._workers = []
+        if self._threads is not None:
+            self._threads.shutdown(wait=True)
+            self._threads = None
 
     async def _work(self) -> None:
         while True:
@@ -173,90 +173,101 @@ class Batcher:
                     return
                 self._arrived.clear()
                 await self._arrived.wait()
-                await self._company()
-            if batch := self._next():
+                if not self._closing:  # whatever else has come by now shares the batch
+                    await asyncio.sleep(self._wait)
+            if batch := self._queue.take(self._largest, self._most_cost()):
+                self._is_at_long = sum(it.cost for it in batch) > SHORT
+                if self._is_at_long and self._queue.has_short():
+                    self._short_arrived.set()
+                await self._answer(batch)
+                self._is_at_long = False
+
+    async def _work_on_short(self) -> None:
+        """Score short requests while the scorer is at long ones."""
+        while not self._closing:
+            self._short_arrived.clear()
+            await self._short_arrived.wait()
+            while self._is_at_long and (batch := self._queue.take_short(self._largest)):
                 await self._answer(batch)
 
-    async def _company(self) -> None:
-        """Wait a moment after the first request for others to share its batch."""
-        if self._closing or self._counters.waiting >= self._largest:
-            return
-        await asyncio.sleep(self._wait)
+    def _most_cost(self) -> int:
+        if not self._cost_seconds:
+            return MOST_COST
+        return max(1, min(MOST_COST, int(self._batch_seconds / self._cost_seconds)))
 
-    def _next(self) -> list[_Request]:
-        """Take requests off the queue, oldest first, until the batch is full."""
-        batch: list[_Request] = []
-        size = 0
-        most = self._largest
-        if self._post_seconds:
-            most = max(1, min(most, int(self._batch_seconds / self._post_seconds)))
-        while self._queue and (not batch or size + len(self._queue[0].posts) <= most):
-            request = self._queue[0]
-            self._leave(request)
-            if not request.answer.done():
-                batch.append(request)
-                size += len(request.posts)
-        return batch
-
-    async def _answer(self, batch: list[_Request]) -> None:
+    async def _answer(self, batch: list[Slice]) -> None:
         counters = self._counters
+        batch = [it for it in batch if not it.request.answer.done()]
+        if not batch:
+            return
         try:
-            scores = await self._scored(batch)
+            parts = await self._scored(batch)
         except Exception as error:  # noqa: BLE001 — whatever a scorer raises belongs to its caller, not to the queue
             if len(batch) == 1:
                 counters.failed += 1
-                _settle(batch[0], error=error)
+                self._queue.leave(batch[0].request)
+                if not batch[0].request.answer.done():
+                    batch[0].request.answer.set_exception(error)
                 return
             counters.retried += len(batch)
-            for request in batch:
-                await self._answer([request])
+            for each in batch:
+                await self._answer([each])
             return
-        start = 0
-        for request, part in zip(batch, scores, strict=True):
-            start += len(request.posts)
-            _settle(request, scores=part)
+        for each, part in zip(batch, parts, strict=True):
+            _settle(each, part)
+        posts = sum(it.end - it.start for it in batch)
         counters.batches += 1
-        counters.posts += start
-        counters.largest = max(counters.largest, start)
+        counters.posts += posts
+        counters.largest = max(counters.largest, posts)
 
-    async def _scored(self, batch: list[_Request]) -> list[Scores]:
+    async def _scored(self, batch: list[Slice]) -> Sequence[Any]:
         loop = asyncio.get_running_loop()
-        frames = [request.posts for request in batch]
-        self._working = sum(map(len, frames))
+        if (function := batch[0].request.function) is not None:
+            return [await loop.run_in_executor(self._threads, function, self.scorer)]
+        cost = sum(it.cost for it in batch)
+        self._working += cost
         try:
-            scores, seconds = await loop.run_in_executor(self._thread, _score, self.scorer, frames)
+            parts, seconds = await loop.run_in_executor(self._threads, self._parts, [it.rows for it in batch])
         finally:
-            working, self._working = self._working, 0
-        if working:
-            share = NEW_SHARE if self._post_seconds else 1.0
-            self._post_seconds += share * (seconds / working - self._post_seconds)
-        return scores
+            self._working -= cost
+        share = NEW_SHARE if self._cost_seconds else 1.0
+        self._cost_seconds += share * (seconds / cost - self._cost_seconds)
+        return parts
+
+    def _parts(self, slices: list[Sequence[Row]]) -> tuple[list[Scores], float]:
+        """Score slices as one and return the part of each, and the seconds that it took."""
+        began = time.perf_counter()
+        rows = slices[0] if len(slices) == 1 else [row for some in slices for row in some]
+        scores = self._score(rows)
+        if len(scores) != len(rows):
+            raise RuntimeError(f"{self.scorer.name} returned {len(scores)} rows for {len(rows)} posts")
+        seconds = time.perf_counter() - began
+        if len(slices) == 1:
+            return [scores], seconds
+        parts, start = [], 0
+        for some in slices:
+            parts.append(scores.take(slice(start, start + len(some))))
+            start += len(some)
+        return parts, seconds
+
+    def _score(self, rows: Sequence[Row]) -> Scores:
+        texts, langs, images = zip(*rows, strict=True)
+        if not self._abilities.images:
+            return score_texts(self.scorer, texts, langs)
+        import polars as pl
+
+        columns = {"text": texts, "lang": langs, "image": images}
+        return self.scorer.score(pl.DataFrame(columns, schema=dict.fromkeys(columns, pl.String)))
 
 
-def _score(scorer: Scorer, frames: list[Any]) -> tuple[list[Scores], float]:
-    """Score frames as one and return the part of each, and the seconds that it took."""
-    import numpy as np
-    import polars as pl
-
-    began = time.perf_counter()
-    # Those with and without pictures have other columns; joining equal ones takes a fifth of the time.
-    alike = all(frame.schema == frames[0].schema for frame in frames)
-    posts = frames[0] if len(frames) == 1 else pl.concat(frames, how="vertical" if alike else "diagonal_relaxed")
-    scores = scorer.score(posts)
-    if len(scores) != len(posts):
-        raise RuntimeError(f"{scorer.name} returned {len(scores)} rows for {len(posts)} posts")
-    seconds = time.perf_counter() - began
-    if len(frames) == 1:
-        return [scores], seconds
-    ends = np.cumsum([len(frame) for frame in frames])
-    parts = [scores.take(np.arange(end - len(frame), end)) for frame, end in zip(frames, ends, strict=True)]
-    return parts, seconds
-
-
-def _settle(request: _Request, *, scores: Scores | None = None, error: Exception | None = None) -> None:
+def _settle(each: Slice, part: Any) -> None:
+    """Give a request one part of its answer; with the last one it is answered."""
+    request = each.request
     if request.answer.done():  # its caller has gone
         return
-    if error is not None:
-        request.answer.set_exception(error)
-    elif scores is not None:
-        request.answer.set_result(scores)
+    if request.function is not None:
+        request.answer.set_result(part)
+        return
+    request.parts.append((each.start, part))
+    if sum(len(some) for _, some in request.parts) == len(request.rows):
+        request.answer.set_result(Scores.concat([some for _, some in sorted(request.parts, key=lambda it: it[0])]))

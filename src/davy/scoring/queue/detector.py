@@ -6,8 +6,7 @@ probability and whether it was asked at all.
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache, partial
 from typing import TypeVar
@@ -19,13 +18,11 @@ from davy.core.scheme import Question, applicable_questions
 from davy.core.scorer import Scorer, Scores
 from davy.scoring.explain import Explanation, leave_out, weigh
 from davy.scoring.queue.batching import Batcher
+from davy.scoring.queue.fair_queue import Row
 from davy.scoring.result import model_of, repair_text
 from davy.web.i18n import translated_title
 
 Result = TypeVar("Result")
-
-PIECE_CHARACTERS = 10_000
-"""How much of an explanation goes through the queue at once: what one long text has."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +70,7 @@ class Detector:
         self.questions = tuple(question.name for question in scorer.questions)
         self._thresholds = dict(thresholds or {})
         self._batcher: Batcher | None = None
-        self._explaining = asyncio.Lock()
+        self.looks = scorer.abilities.images
 
     async def start(self) -> None:
         """Open the queue in the running event loop."""
@@ -106,59 +103,32 @@ class Detector:
         """What the queue did so far."""
         return self._batcher.counters if self._batcher is not None else {}
 
-    async def score(self, posts: Sequence[PostToScore]) -> Scores:
-        """Return the scores of some posts, in their order."""
-        return await self._score_in(self._running(), posts)
+    async def score(self, posts: Sequence[PostToScore], *, sender: str = "") -> Scores:
+        """Return the scores of some posts, in their order. Senders get their turns one after the other."""
+        rows = [(repair_text(post.text), post.lang, post.image if self.looks else None) for post in posts]
+        return await self._score(rows, sender)
 
-    async def explain(self, post: PostToScore) -> Explanation:
+    async def explain(self, post: PostToScore, *, sender: str = "") -> Explanation:
         """Return which words of a post carried its decision.
 
-        It costs up to a hundred texts. They go through the queue in pieces, of one explanation at a time, so that
-        others' posts are scored between them; a caller that gives up ends it.
+        It costs up to a hundred texts, which wait for their sender's turns; a caller that gives up ends it.
         """
-        queue = self._running()  # a detector that stops meanwhile refuses what is left, and says so
-        async with self._explaining:
-            variants = await to_thread.run_sync(partial(leave_out, post.text, self.scorer, lang=post.lang))
-            parts = [
-                await self._score_in(queue, [PostToScore(text, variants.lang) for text in piece])
-                for piece in _pieces(variants.texts())
-            ]
-        return weigh(variants, Scores.concat(parts))
+        variants = await to_thread.run_sync(partial(leave_out, post.text, self.scorer, lang=post.lang))
+        scores = await self._score([(text, variants.lang, None) for text in variants.texts()], sender)
+        return weigh(variants, scores)
 
-    async def run(self, function: Callable[[Scorer], Result]) -> Result:
-        """Return what a function makes of the scorer, between two batches."""
-        return await self._running().run(function)
+    async def run(self, function: Callable[[Scorer], Result], *, sender: str = "") -> Result:
+        """Return what a function makes of the scorer, in its sender's turn."""
+        return await self._running().run(function, sender=sender)
 
-    async def _score_in(self, queue: Batcher, posts: Sequence[PostToScore]) -> Scores:
-        import polars as pl
-
-        columns: dict[str, list[str | None]] = {
-            "text": [repair_text(post.text) for post in posts],
-            "lang": [post.lang for post in posts],
-        }
-        if self.scorer.abilities.images:
-            columns["image"] = [post.image for post in posts]
-        frame = pl.DataFrame(columns, schema=dict.fromkeys(columns, pl.String))
-        scores = await queue.score(frame)
+    async def _score(self, rows: Sequence[Row], sender: str) -> Scores:
+        scores = await self._running().score(rows, sender=sender)
         return replace(scores, thresholds={**scores.thresholds, **self._thresholds}) if self._thresholds else scores
 
     def _running(self) -> Batcher:
         if self._batcher is None:
             raise RuntimeError("the detector has not started")
         return self._batcher
-
-
-def _pieces(texts: Sequence[str]) -> Iterator[list[str]]:
-    """Yield texts in their order, so many at once as have `PIECE_CHARACTERS` together, and at least one."""
-    piece: list[str] = []
-    size = 0
-    for text in texts:
-        if piece and size + len(text) > PIECE_CHARACTERS:
-            yield piece
-            piece, size = [], 0
-        piece.append(text)
-        size += len(text)
-    yield piece
 
 
 def answer_tree(scores: Scores, row: int, lang: str) -> tuple[list[AnswerView], list[str]]:

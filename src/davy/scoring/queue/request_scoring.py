@@ -100,7 +100,7 @@ async def score_posts(
     began = time.perf_counter()
     with holding as names:
         asked = tuple(replace(post, image=name) for post, name in zip(posts, names, strict=True))
-        scores = await within_time(context, detector.score(asked))
+        scores = await within_time(context, detector.score(asked, sender=sender_of(request)))
     context.metrics.scored(detector.full_name, len(posts), time.perf_counter() - began)
     key: ApiKey | None = getattr(request.state, "key", None)
     scores, decisions = context.part(PostDecider).decide(
@@ -115,7 +115,7 @@ async def explanations(request: Request, scored: ScoredPosts) -> list[dict[str, 
     async def explained() -> list[dict[str, Any]]:
         found = []
         for post in scored.posts:
-            reason = await scored.detector.explain(post)
+            reason = await scored.detector.explain(post, sender=sender_of(request))
             words = [
                 {"start": it.start, "end": it.end, "text": reason.text[it.start : it.end], "weight": it.weight}
                 for it in reason.strongest()
@@ -124,6 +124,13 @@ async def explanations(request: Request, scored: ScoredPosts) -> list[dict[str, 
         return found
 
     return await within_time(context_of(request), explained())
+
+
+def sender_of(request: Request) -> str:
+    """Return in whose turn a request is scored: its key's, or its account's."""
+    key: ApiKey | None = getattr(request.state, "key", None)
+    account = getattr(getattr(request.state, "visitor", None), "account", None)
+    return key.id if key is not None else str(getattr(account, "id", ""))
 
 
 def check_posts(
@@ -160,7 +167,7 @@ def charge(request: Request, posts: int) -> None:
 async def _pictures(detector: Detector, images: Sequence[str | None]) -> list[Picture | None]:
     if not any(images):
         return []
-    if not detector.scorer.abilities.images:
+    if not detector.looks:
         raise LocalizedError("no_pictures", status=422, name=detector.model["name"])
     return await to_thread.run_sync(decode_pictures, images)
 
