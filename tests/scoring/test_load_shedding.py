@@ -15,7 +15,7 @@ from davy.scoring.queue.detectors import Detectors
 from davy.scoring.queue.load_shedding import FEWEST, LONGEST_HOLD, LoadShedding
 from web_site import make_key, make_site
 
-PATH = {"type": "http", "path": "/v1/score", "method": "POST"}
+PATH = {"type": "http", "path": "/v1/score", "method": "POST", "headers": [], "query_string": b""}
 
 
 async def never_received() -> dict[str, object]:
@@ -29,7 +29,7 @@ async def unheard(_: object) -> None:
 def overloaded() -> LoadShedding:
     """Return a layer whose requests under way take longer than they may, at twenty answers a second."""
     layer = LoadShedding(None, most_seconds=0.3)  # type: ignore[arg-type]  # a refused request goes no further
-    layer._under_way = FEWEST
+    layer._under_way[b""] = FEWEST
     layer._answered.extend(time.monotonic() - 0.5 + n * 0.05 for n in range(FEWEST + 2))
     return layer
 
@@ -60,6 +60,20 @@ def test_a_connection_that_does_not_wait_is_refused_when_its_time_has_come(refus
     assert 0 < refused(layer, 1) <= LONGEST_HOLD
     assert layer._refused_until[("127.0.0.1", 1)] >= told + 0.5  # a refusal says to wait half a second or more
     assert refused(layer, 2) == 0
+
+
+def test_the_flood_of_one_sender_keeps_no_other_out(refused):
+    layer = overloaded()
+    refused(layer, 1)
+    reached = []
+
+    async def app(scope, receive, send):
+        reached.append(dict(scope["headers"]))
+
+    layer.app = app
+    other = {**PATH, "client": ("127.0.0.1", 2), "headers": [(b"authorization", b"Bearer another")]}
+    asyncio.run(layer(other, never_received, unheard))
+    assert len(reached) == 1
 
 
 def test_one_that_waited_as_told_is_refused_at_once(refused):
@@ -121,9 +135,9 @@ def test_requests_count_while_they_are_answered_once_their_sender_is_known(site)
     detector = site.app.state.context.part(Detectors).started
     score = detector.score
 
-    async def noting(posts):
-        counts.append(layer._under_way)
-        return await score(posts)
+    async def noting(posts, sender):
+        counts.append(layer._under_way.total())
+        return await score(posts, sender=sender)
 
     detector.score = noting
     client = site.visitor()
@@ -132,4 +146,4 @@ def test_requests_count_while_they_are_answered_once_their_sender_is_known(site)
     assert client.post("/v1/moderations", json={"input": "a"}, headers=good).status_code == 200
     assert client.post("/v1/score", json={"text": "a"}, headers={"authorization": "Bearer no"}).status_code == 401
     assert counts == [1, 1]
-    assert layer._under_way == 0
+    assert not layer._under_way

@@ -152,9 +152,9 @@ class JointAnswers:
         threshold = self.thresholds["target"]
         order = np.argsort(-target, axis=1)
         every = np.arange(len(target))
-        for rank in range(self.rules.most_targets, target.shape[1]):
-            beyond = order[:, rank]
-            target[every, beyond] = np.minimum(target[every, beyond], _below(threshold))
+        beyond = order[:, self.rules.most_targets :]
+        few = np.minimum(np.take_along_axis(target, beyond, axis=1), _below(threshold))
+        np.put_along_axis(target, beyond, few, axis=1)
         first = order[:, 0]
         top = target[every, first]
         target[every, first] = np.where(top >= self.rules.least_target, np.maximum(top, threshold), top)
