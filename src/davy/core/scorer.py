@@ -93,13 +93,6 @@ class Scorer(Protocol):
 
 
 @runtime_checkable
-class TextScorer(Scorer, Protocol):
-    """A scorer that reads texts and their languages, and so needs no frame around a single one."""
-
-    def score_texts(self, texts: Sequence[str], langs: Sequence[str | None]) -> Scores: ...
-
-
-@runtime_checkable
 class TrainableScorer(Scorer, Protocol):
     """A scorer that learns from posts with `Q.gold` columns and can be written to a folder."""
 
@@ -348,15 +341,6 @@ class Scores:
         nothing = len(answers) - 1
         codes = np.where(block.max(axis=1) < 0, nothing, codes) if len(block) else codes
         return (codes if answered is None else np.where(answered, codes, nothing)), answers
-
-
-def score_texts(scorer: Scorer, texts: Sequence[str], langs: Sequence[str | None]) -> Scores:
-    """Return the scores of some texts, put into a frame where the scorer needs one."""
-    if isinstance(scorer, TextScorer):
-        return scorer.score_texts(texts, langs)
-    import polars as pl
-
-    return scorer.score(pl.DataFrame({"text": texts, "lang": langs}, schema={"text": pl.String, "lang": pl.String}))
 
 
 def label_advice(scorer: Scorer, question: str) -> str:

@@ -19,7 +19,8 @@ from typing import TYPE_CHECKING, Any
 
 from davy.core.errors import UserError
 from davy.core.scheme import Question
-from davy.core.scorer import Abilities, Scorer, Scores, score_texts
+from davy.core.scorer import Abilities, Scorer, Scores
+from davy.core.text_scorer import score_texts
 from davy.detectors.baselines import content_hash
 from davy.detectors.cascade_screen import as_cascade
 from davy.detectors.ensemble import LazyScorer, SecondOpinion

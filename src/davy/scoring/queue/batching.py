@@ -17,7 +17,8 @@ from dataclasses import asdict, dataclass
 from typing import Any, TypeVar
 
 from davy.core.errors import UserError
-from davy.core.scorer import Scorer, Scores, score_texts
+from davy.core.scorer import Scorer, Scores
+from davy.core.text_scorer import score_texts
 from davy.scoring.queue.fair_queue import NOBODY, POST_COST, SHORT, FairQueue, Request, Row, Slice
 
 NEW_SHARE = 0.2
