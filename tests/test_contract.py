@@ -56,13 +56,13 @@ EXCEPTIONS: dict[tuple[str, str], str] = {
 
 BUDGETS = {
     "annotation": 23815,
-    "challenges": 4201,
+    "challenges": 4194,
     "core": 2095,
     "corpus": 10516,
     "demo": 883,
     "detectors": 8112,
     "engines": 548,
-    "evaluation": 6551,
+    "evaluation": 6486,
     "files": 3892,
     "image": 729,
     "jobs": 1301,

@@ -24,9 +24,4 @@ FEATURE = Feature(
         ),
         "reproduce": Command("davy.evaluation.cli.reproduce:app", "Regenerate a paper's table beside ours."),
     },
-    subcommands={
-        "reproduce": {
-            "hatemoji": "davy.evaluation.cli.reproduce_hatemoji:hatemoji",
-        },
-    },
 )

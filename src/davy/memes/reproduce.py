@@ -18,7 +18,7 @@ from davy.core.errors import UserError, missing_extra, nearest
 from davy.core.reporter import SILENT, Reporter
 from davy.corpus.collect import corpora
 from davy.evaluation.reproduce.memes_table import ROWS, MeasuredMemes, MemeRun, table_1
-from davy.evaluation.reproduce.paper_models import cache_path
+from davy.evaluation.reproduce.paper_rows import cache_path
 from davy.evaluation.reproduce.reproduce_all import PaperSection, published_section, section_of
 from davy.files.atomic import atomic_path, make_folder, read_text
 from davy.measure.intervals import Bootstrap

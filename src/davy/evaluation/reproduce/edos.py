@@ -17,10 +17,10 @@ from davy.core.scorer import Abilities, Scorer, TrainableScorer
 from davy.corpus.gold import settled_answers
 from davy.evaluation.evaluate import Evaluation, evaluate
 from davy.evaluation.predictions import Predictions, read_predictions
+from davy.evaluation.reproduce.paper_rows import PaperRows
 from davy.evaluation.reproduce.paper_table import (
     NotRun,
     PaperRow,
-    PaperRunner,
     Reproduction,
     load_published,
     refuse_learnt,
@@ -42,7 +42,7 @@ DETECTORS = ("embedded-en", "embedded-en-large")
 
 def reproduce(
     posts: pl.DataFrame,
-    runner: PaperRunner,
+    runner: PaperRows,
     *,
     seed: int = 0,
     models: Sequence[str] = (),
@@ -134,7 +134,7 @@ def _maker(
     held: pl.DataFrame,
     choose: pl.DataFrame | None,
     hashes: dict[str, str],
-    runner: PaperRunner,
+    runner: PaperRows,
     seed: int,
 ) -> tuple[dict[str, Any], Callable[[], Scorer]]:
     """Return what a row's answers depend on, and the function that makes its detector."""

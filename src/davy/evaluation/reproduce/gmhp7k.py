@@ -28,10 +28,10 @@ from davy.evaluation.metrics import (
     macro_recall,
 )
 from davy.evaluation.predictions import read_predictions
+from davy.evaluation.reproduce.paper_rows import PaperRows
 from davy.evaluation.reproduce.paper_table import (
     NotRun,
     PaperRow,
-    PaperRunner,
     Reproduction,
     load_published,
     refuse_learnt,
@@ -66,7 +66,7 @@ TABLE_7 = {"Prec.": "precision", "Rec.": "recall", "F1": "f1"}
 
 def reproduce(
     posts: pl.DataFrame,
-    runner: PaperRunner,
+    runner: PaperRows,
     *,
     seed: int = 0,
     models: Sequence[str] = (),
@@ -207,7 +207,7 @@ def task_metrics(
 
 def _measured(
     row: str, task: str, train: pl.DataFrame, choose: pl.DataFrame | None, held: pl.DataFrame, gold: Gold,
-    scheme: Scheme, runner: PaperRunner, seed: int, bootstrap: Bootstrap,
+    scheme: Scheme, runner: PaperRows, seed: int, bootstrap: Bootstrap,
 ) -> tuple[dict[str, Metric], str, str]:  # fmt: skip
     """Return a row's figures for a task, its version, and why there are none."""
     try:
@@ -231,7 +231,7 @@ def _maker(
     choose: pl.DataFrame | None,
     held: pl.DataFrame,
     scheme: Scheme,
-    runner: PaperRunner,
+    runner: PaperRows,
     seed: int,
 ) -> tuple[dict[str, Any], Callable[[], Scorer]]:
     from davy.detectors.tfidf import Tfidf

@@ -18,7 +18,7 @@ from davy.core import Metric, Scorer
 from davy.core.errors import UserError
 from davy.core.reporter import SILENT, Reporter
 from davy.corpus.collect import corpora
-from davy.evaluation.reproduce.paper_models import fine_tune
+from davy.evaluation.reproduce.paper_rows import fine_tune
 from davy.files.atomic import make_folder, write_text
 from davy.measure.intervals import Bootstrap
 from davy.report import Page, Provenance

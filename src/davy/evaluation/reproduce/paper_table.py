@@ -6,13 +6,12 @@ its source. A line that could not be run says why, and is never left out.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 from davy.core import Metric
-from davy.core.scheme import Question
 from davy.core.scorer import Scorer
 from davy.files.yaml_nodes import load_shipped
 from davy.report import Column, Page, Provenance, Table
@@ -39,37 +38,6 @@ def refuse_learnt(scorer: Scorer, held: pl.DataFrame) -> None:
     seen = 0 if learnt is None else int(learnt(held["text"].to_list()).sum())
     if seen > len(held) / 100:
         raise NotRun(f"it learnt from {seen:,} of the {len(held):,} posts; its card has figures on others")
-
-
-class PaperRunner(Protocol):
-    """What the caller provides: a scoring pass that is remembered, training, and progress."""
-
-    def scored(self, key: Mapping[str, Any], make: Callable[[], Scorer], posts: pl.DataFrame) -> pl.DataFrame:
-        """Return a detector's answers to the posts, remembered by `key` and the posts."""
-        ...
-
-    def trained(
-        self,
-        row: str,
-        recipe: str,
-        train: pl.DataFrame,
-        choose: pl.DataFrame | None,
-        questions: tuple[Question, ...],
-        seed: int,
-    ) -> Scorer:
-        """Return the row's transformer, fine-tuned by a recipe; `NotRun` where its encoder is not on this machine.
-
-        The checkpoint is chosen on `choose`, or on a slice of train where that is None: never on what is measured.
-        """
-        ...
-
-    def loaded(self, model: str) -> Scorer:
-        """Return a detector by name; `NotRun` where it can't be loaded."""
-        ...
-
-    def ran(self, row: str) -> str:
-        """Return what a transformer's row was made from where that is not the paper's: its encoder, changed fields."""
-        ...
 
 
 @dataclass(frozen=True, slots=True)
