@@ -81,7 +81,7 @@ def _entries(store: Store, challenge_id: str, file: BaselineFile, *, only: str |
         frame = table.frame.collect()
     if "id" not in frame.columns:
         raise UserError(f"{file.path.name} has no column 'id'; it has {', '.join(frame.columns[:10])}.")
-    found, frozen = [], []
+    entries, frozen = [], []
     with store.read() as db:
         challenge = challenges.get(db, challenge_id)
         for phase in challenge.phases:
@@ -96,21 +96,21 @@ def _entries(store: Store, challenge_id: str, file: BaselineFile, *, only: str |
                 if phase.frozen_at is not None:
                     frozen.append(phase.name)
                     continue
-                found.append(BaselineEntry(phase.name, task, ids, answers))
-    if frozen and not found:
+                entries.append(BaselineEntry(phase.name, task, ids, answers))
+    if frozen and not entries:
         listed = ", ".join(repr(name) for name in dict.fromkeys(frozen))
         raise SubmissionRefused(
             "frozen", f"{file.path.name} covers only boards that are frozen ({listed}): nothing is taken.", status=409
         )
-    if not found:
+    if not entries:
         raise UserError(
             f"{file.path.name} covers no task of {challenge_id!r}. It needs `id` and a column such as sexist.label "
             "(or `label` with --task), with a row for every post of a phase."
         )
-    for entry in found:
+    for entry in entries:
         with _as_file(entry) as path:
             check_predictions(path, "csv", entry.task, entry.ids)
-    return found
+    return entries
 
 
 def _find_or_create_team(db: Connection, challenge_id: str, file: BaselineFile, *, by: str) -> Team:

@@ -137,7 +137,7 @@ def _labels(
     if plan.scheme is not None:
         by_question = {task.question: columns[task.name] for task in plan.tasks}
         golds = {gold.question.name: gold for gold in settled_answers(frame, plan.scheme, by_question, file=file)}
-        found: dict[str, list[str | None]] = {}
+        labels: dict[str, list[str | None]] = {}
         for task in plan.tasks:
             gold = golds.get(task.question)
             values: list[str | None] = [None] * len(frame)
@@ -147,8 +147,8 @@ def _labels(
                         f"{file}: task {task.name!r} needs one label a post; row {row + 1} has {len(given)}."
                     )
                 values[row] = given[0]
-            found[task.name] = values
-        return found
+            labels[task.name] = values
+        return labels
     return {
         task.name: [
             value.strip() if value is not None and value.strip() else None

@@ -182,7 +182,7 @@ def _data(root: YamlMap, problems: Problems) -> dict[str, DataFile]:
             root.line_of("data"), "`data` must map names to files: `train: {file: train.csv, labels: public}`."
         )
         return {}
-    found = {}
+    files = {}
     for name, inner in node.items():
         line = line_at(name, root.line_of("data"))
         if not _NAME.fullmatch(name):
@@ -194,8 +194,8 @@ def _data(root: YamlMap, problems: Problems) -> dict[str, DataFile]:
             continue
         made = yaml_objects.build(DataFile, inner, f"`data`, {str(name)!r}", problems, line)
         if made is not None:
-            found[str(name)] = made
-    return found
+            files[str(name)] = made
+    return files
 
 
 def _task(plan: PlannedTask, scheme: Scheme | None, problems: Problems, line: int) -> ChallengeTask | None:

@@ -108,15 +108,15 @@ def score_again(db: Connection, submission_id: str, *, by: str, at: datetime | N
     One that failed was in time when it was sent, and that it was not scored then is no fault of the team; one that
     was cancelled is scored only while its task is open.
     """
-    found = submissions.get(db, submission_id)
-    challenges.lock_phase(db, found.phase)
-    challenge, phase = challenges.of_phase(db, found.phase)
+    submission = submissions.get(db, submission_id)
+    challenges.lock_phase(db, submission.phase)
+    challenge, phase = challenges.of_phase(db, submission.phase)
     at = at or now()
-    request = SubmissionRequest(challenge.id, phase.name, found.task, found.team, None, found.file, at)
+    request = SubmissionRequest(challenge.id, phase.name, submission.task, submission.team, None, submission.file, at)
     _, phase, task, team = _target(db, request, lock=True)
-    in_time = found.at if found.state == "failed" else at
-    _check_turn(db, phase, task, team, request, in_time=in_time, without=found.id)
-    jobs.retry(db, str(found.job), by=by)
+    in_time = submission.at if submission.state == "failed" else at
+    _check_turn(db, phase, task, team, request, in_time=in_time, without=submission.id)
+    jobs.retry(db, str(submission.job), by=by)
 
 
 def find_phase(challenge: Challenge, name: str) -> ChallengePhase:
@@ -285,11 +285,11 @@ def change_windows(
 
     Moments are as in a challenge's file. Without `opens` a task opens now, without `closes` it closes when it did.
     """
-    at, found = now(), find_phase(challenge, phase)
-    if found.frozen_at is not None:
+    at, changed_phase = now(), find_phase(challenge, phase)
+    if changed_phase.frozen_at is not None:
         message = f"The boards of {phase!r} are frozen, so its dates can't change."
         raise KeyedError("submission_frozen", message, status=409)
-    windows = dict(found.windows)
+    windows = dict(changed_phase.windows)
     for task in windows if tasks is None else tasks:
         if task not in windows:
             raise KeyedError("choice", f"Phase {phase!r} does not take task {task!r}; it takes {', '.join(windows)}.")
@@ -302,7 +302,7 @@ def change_windows(
             message = f"Task {task} would close on {last:%Y-%m-%d %H:%M} before it opens. Give --closes too."
             raise KeyedError("window", message)
         windows[task] = TimeWindow(first, last)
-    changed = replace(found, windows=windows)
+    changed = replace(changed_phase, windows=windows)
     challenges.change_phase(db, changed, by=by, what="challenge dates changed")
     return changed
 

@@ -75,15 +75,15 @@ def parse_cell(cell: str | None, question: Question, *, keep_unlisted: bool = Fa
 def parse_column(cells: Iterable[str | None], question: Question, *, keep_unlisted: bool = False) -> list[Answer]:
     """Return the labels of every cell; each distinct cell is read once."""
     known: dict[str | None, Answer] = {}
-    found = []
+    answers = []
     for row, cell in enumerate(cells):
         if cell not in known:
             try:
                 known[cell] = parse_cell(cell, question, keep_unlisted=keep_unlisted)
             except UnknownLabel as error:
                 raise UnknownLabel(error.spelling, question, row) from None
-        found.append(known[cell])
-    return found
+        answers.append(known[cell])
+    return answers
 
 
 def applies_mask(

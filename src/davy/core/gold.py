@@ -30,8 +30,8 @@ def has_gold(question: Question, posts: pl.DataFrame) -> bool:
 def gold_questions(questions: Sequence[Question], posts: pl.DataFrame) -> list[Question]:
     """Return the questions that the posts have settled answers to; none is an error. Spans are no labels to learn."""
     questions = [question for question in questions if question.of_labels]
-    found = [question for question in questions if has_gold(question, posts)]
-    if not found:
+    with_gold = [question for question in questions if has_gold(question, posts)]
+    if not with_gold:
         wanted = ", ".join(f"{question.name}{GOLD}" for question in questions)
         raise UserError(
             f"No settled answers to learn from: wanted {wanted}; the columns are {', '.join(posts.columns)}. "
@@ -40,7 +40,7 @@ def gold_questions(questions: Sequence[Question], posts: pl.DataFrame) -> list[Q
                 or "Where they belong to another scheme, name it: --scheme edos, or @edos after a model's name."
             )
         )
-    return found
+    return with_gold
 
 
 def gold_columns(
@@ -57,7 +57,7 @@ def gold_columns(
     `questions` to choose from, the question of its own name.
     """
     known = [question.name for question in questions]
-    found = {name: f"{name}{GOLD}" for name in known if f"{name}{GOLD}" in names}
+    columns = {name: f"{name}{GOLD}" for name in known if f"{name}{GOLD}" in names}
     for entry in given:
         question, _, column = entry.partition("=") if entry not in names else ("", "", entry)
         if not column:
@@ -73,8 +73,8 @@ def gold_columns(
         if known and question not in known:
             hint = nearest(question, known)
             raise UserError(f"--gold: there is no question {question!r}; the questions are {', '.join(known)}.{hint}")
-        found[question] = column
-    return found
+        columns[question] = column
+    return columns
 
 
 def name_gold(
@@ -136,19 +136,19 @@ def parse_gold(posts: pl.DataFrame, questions: Collection[Question]) -> dict[str
 
     A parent that is not among the questions comes along as it is spelt, so that it is known where its children apply.
     """
-    found: dict[str, list[Answer]] = {}
+    answers: dict[str, list[Answer]] = {}
     for question in questions:
         column = f"{question.name}{GOLD}"
         if column in posts.columns:
             try:
-                found[question.name] = parse_column(_texts(posts[column]), question)
+                answers[question.name] = parse_column(_texts(posts[column]), question)
             except UnknownLabel as error:
                 raise UserError(f"Row {error.row + 1} of {column} has {error}") from None
     for question in questions:
         parent = question.under[0] if question.under else ""
-        if parent not in found and f"{parent}{GOLD}" in posts.columns:
-            found[parent] = [split_cell(cell) or None for cell in _texts(posts[f"{parent}{GOLD}"])]
-    return found
+        if parent not in answers and f"{parent}{GOLD}" in posts.columns:
+            answers[parent] = [split_cell(cell) or None for cell in _texts(posts[f"{parent}{GOLD}"])]
+    return answers
 
 
 def _texts(column: pl.Series) -> list[str | None]:
@@ -200,15 +200,15 @@ def right_answers(posts: pl.DataFrame, scheme: Scheme) -> list[Answers | None]:
             )
     ids = posts["id"].to_list()
     parsed = {name: _parse_by_id(cells, scheme.question(name), ids) for name, cells in columns.items()}
-    found: list[Answers | None] = []
+    answers: list[Answers | None] = []
     for row, post in enumerate(ids):
         # An empty cell is no right answer: nobody meant "none of these" by it.
         given = {name: labels for name, column in parsed.items() if (labels := column[row])}
         faults = scheme.faults(given)
         if faults:
             raise UserError(f"Post {str(post)!r} has right answers that don't fit: {faults[0]}.")
-        found.append(given or None)
-    return found
+        answers.append(given or None)
+    return answers
 
 
 def _parse_by_id(cells: Sequence[str | None], question: Question, ids: Sequence[object]) -> list[Answer]:

@@ -318,16 +318,16 @@ class Scheme:
         if name not in applicable_questions(self.questions, full):
             parent, needed = question.under or ("", ())
             return [f"{name!r} is answered, but it applies only where {parent!r} is {' or '.join(needed)}"]
-        found = []
+        faults = []
         if not question.takes_several and len(labels) != 1:
-            found.append(f"{name!r} takes one label, got {len(labels)}")
-        found += [f"{name!r} names {label!r} twice" for label in dict.fromkeys(labels) if labels.count(label) > 1]
+            faults.append(f"{name!r} takes one label, got {len(labels)}")
+        faults += [f"{name!r} names {label!r} twice" for label in dict.fromkeys(labels) if labels.count(label) > 1]
         if question.derived and tuple(full[name]) != labels:
             origin = question.derived[0]
             follows = " and ".join(full[name])
-            found.append(f"{name!r} follows from {origin!r}, which makes it {follows}, not {' and '.join(labels)}")
+            faults.append(f"{name!r} follows from {origin!r}, which makes it {follows}, not {' and '.join(labels)}")
         above = tuple(full.get(question.under[0], ())) if question.under else ()
-        return found + [line for label in dict.fromkeys(labels) for line in _faults_of_label(question, label, above)]
+        return faults + [line for label in dict.fromkeys(labels) for line in _faults_of_label(question, label, above)]
 
 
 def applicable_questions(questions: Iterable[Question], answers: Mapping[str, Collection[str]]) -> list[str]:
@@ -338,12 +338,12 @@ def applicable_questions(questions: Iterable[Question], answers: Mapping[str, Co
     """
     questions = tuple(questions)
     names = {question.name for question in questions}
-    found: list[str] = []
+    applicable: list[str] = []
     for question in questions:
         parent = question.under[0] if question.under else ""
-        if parent not in names or (parent in found and question.applies_under(answers.get(parent, ()))):
-            found.append(question.name)
-    return found
+        if parent not in names or (parent in applicable and question.applies_under(answers.get(parent, ()))):
+            applicable.append(question.name)
+    return applicable
 
 
 def _beyond(question: Question, answers: Iterable[str], text: str) -> list[str]:

@@ -283,15 +283,15 @@ class Scores:
 
     def doubts(self) -> list[tuple[str, ...]]:
         """Return for each post the questions whose answer is in doubt, among those that were answered."""
-        found: list[tuple[str, ...]] = [()] * len(self)
+        doubted: list[tuple[str, ...]] = [()] * len(self)
         for question in self.questions:
             mask = self.unsure.get(question.name)
             if mask is None:
                 continue
             answered = self.has_answer(question)
             for row in (mask if answered is None else mask & answered).nonzero()[0].tolist():
-                found[row] = (*found[row], question.name)
-        return found
+                doubted[row] = (*doubted[row], question.name)
+        return doubted
 
     def languages(self) -> Array:
         """Return for each post the unsupported language that it is in, "" where it was judged."""

@@ -25,13 +25,13 @@ class TextSpan:
 
 def parse_span(answer: str) -> TextSpan:
     """Return the span that an answer names; another text raises ValueError with what is wrong."""
-    found = _FORM.fullmatch(answer.strip())
-    if found is None:
+    match = _FORM.fullmatch(answer.strip())
+    if match is None:
         raise ValueError(f"{answer[:40]!r} is no span such as 12-17 or 12-17:label")
-    start, end = int(found[1]), int(found[2])
+    start, end = int(match[1]), int(match[2])
     if end <= start:
         raise ValueError(f"span {start}-{end} ends before it starts")
-    return TextSpan(start, end, (found[3] or "").strip())
+    return TextSpan(start, end, (match[3] or "").strip())
 
 
 def overlap(one: Iterable[str], other: Iterable[str]) -> float:

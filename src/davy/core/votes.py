@@ -35,15 +35,15 @@ def parse_votes(posts: pl.DataFrame, question: Question) -> list[dict[tuple[str,
     column = f"{question.name}{VOTES}"
     if column not in posts.columns:
         return [{} for _ in range(len(posts))]
-    found = []
+    parsed = []
     for row, cell in enumerate(posts[column].to_list()):
         votes: dict[tuple[str, ...], int] = {}
         for spelt, n in _counts(cell, row, column).items():
             labels = _labels(spelt, question, row, column)
             if labels is not None:
                 votes[labels] = votes.get(labels, 0) + n
-        found.append(votes)
-    return found
+        parsed.append(votes)
+    return parsed
 
 
 def vote_shares(question: Question, posts: pl.DataFrame) -> tuple[Array, Array]:

@@ -31,11 +31,13 @@ def list_(json: Annotated[bool, typer.Option("--json", help="Print the list as J
       davy corpus list
     """
 
-    found = [describe(name) for name in names()]
+    descriptions = [describe(name) for name in names()]
     if json:
-        console.json([_summary(one) for one in found])
+        console.json([_summary(one) for one in descriptions])
         return
-    rows = [(one.name, one.title, one.scheme, one.lang if not one.langs else "many", one.licence) for one in found]
+    rows = [
+        (one.name, one.title, one.scheme, one.lang if not one.langs else "many", one.licence) for one in descriptions
+    ]
     console.table(["name", "what", "scheme", "lang", "licence"], rows)
 
 

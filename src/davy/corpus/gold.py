@@ -79,7 +79,7 @@ def settled_answers(
         if question.name in columns
     }
     wanted = [question for question in asked or scheme.questions if question.name in parsed]
-    found = [_of(question, parsed, scheme, everywhere=everywhere) for question in wanted]
+    golds = [_of(question, parsed, scheme, everywhere=everywhere) for question in wanted]
     absent = [question.name for question in asked if question.name not in parsed]
     if absent:
         seen = ", ".join(columns.values()) or "none"
@@ -87,10 +87,10 @@ def settled_answers(
             f"{file} has no settled answers to {absent[0]!r}; its answer columns are {seen}. "
             f"Name the column: --gold {absent[0]}=COLUMN"
         )
-    for gold in found:
+    for gold in golds:
         if not gold.rows and gold.question in asked:
             raise UserError(f"{file} has no post with a settled answer to {gold.question.name!r}. {gold.note}".strip())
-    kept = [gold for gold in found if gold.rows]
+    kept = [gold for gold in golds if gold.rows]
     if not kept:
         raise UserError(
             f"{file} has no settled answers to measure against: wanted columns such as "

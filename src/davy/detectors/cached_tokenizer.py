@@ -81,14 +81,14 @@ class _Words:
     def ids(self, texts: Sequence[str]) -> list[list[int]]:
         """Return the token ids of each text, special tokens and all."""
         start, end, known = self._start, self._end, self._known.__getitem__
-        found: list[list[int]] = []
+        rows: list[list[int]] = []
         whole, waiting = [], {}
         for i, text in enumerate(texts):
             words = _WORDS.findall(text)
             try:
-                found.append([*start, *chain.from_iterable(map(known, words)), *end])
+                rows.append([*start, *chain.from_iterable(map(known, words)), *end])
             except KeyError:
-                found.append([])
+                rows.append([])
                 waiting[i] = words
             if not text.isascii() and _SPACED.search(text):
                 whole.append(i)
@@ -96,10 +96,10 @@ class _Words:
         fresh = self._learnt({word for words in waiting.values() for word in words if word not in self._known})
         for i, words in waiting.items():
             each = (self._known[word] if word in self._known else fresh[word] for word in words)
-            found[i] = [*start, *chain.from_iterable(each), *end]
+            rows[i] = [*start, *chain.from_iterable(each), *end]
         for i, encoding in zip(whole, self._tokenizer.encode_batch_fast([texts[i] for i in whole]), strict=True):
-            found[i] = encoding.ids
-        return found
+            rows[i] = encoding.ids
+        return rows
 
     def _learnt(self, new: set[str]) -> dict[str, list[int]]:
         """Return the ids of new words, which are kept where there is room."""
@@ -132,16 +132,16 @@ class _Words:
         unknown = [vocab[self._model["unk_token"]]]
         if len(part) > self._model["max_input_chars_per_word"]:
             return unknown
-        found, start, before = [], 0, ""
+        pieces, start, before = [], 0, ""
         while start < len(part):
             end = len(part)
             while end > start and before + part[start:end] not in vocab:
                 end -= 1
             if end == start:
                 return unknown
-            found.append(vocab[before + part[start:end]])
+            pieces.append(vocab[before + part[start:end]])
             start, before = end, prefix
-        return found
+        return pieces
 
 
 def _around(tokenizer: Any) -> tuple[list[int], list[int]]:

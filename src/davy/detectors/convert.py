@@ -71,11 +71,11 @@ def read_npz(path: Path) -> dict[str, Array]:
     import numpy as np
 
     with open_arrays(path, "plain arrays, and nothing else is ever loaded") as arrays:
-        found = {name: np.ascontiguousarray(arrays[name]) for name in arrays.files}
-    for name, array in found.items():
+        tensors = {name: np.ascontiguousarray(arrays[name]) for name in arrays.files}
+    for name, array in tensors.items():
         if array.dtype.name not in STORAGES.values():
             raise UserError(f"Array {name!r} is of type {array.dtype}, which safetensors does not keep.")
-    return found
+    return tensors
 
 
 def read_torch(path: Path) -> dict[str, Array]:

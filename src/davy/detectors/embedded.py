@@ -76,11 +76,11 @@ class LanguageRouter:
     @property
     def questions(self) -> tuple[Question, ...]:
         """Every question that one of the scorers answers; where two share a name, the first scorer's."""
-        found: dict[str, Question] = {}
+        questions: dict[str, Question] = {}
         for scorer in self.scorers.values():
             for question in scorer.questions:
-                found.setdefault(question.name, question)
-        return tuple(found.values())
+                questions.setdefault(question.name, question)
+        return tuple(questions.values())
 
     @property
     def abilities(self) -> Abilities:
@@ -252,18 +252,18 @@ def detect_languages(texts: list[str]) -> list[str]:
     from davy.text.short_language import is_short, load_short_language_model, words_of
 
     plain = [_ADDRESSES.sub(" ", text) for text in texts]
-    found = []
+    languages = []
     for text, (detected, probability) in zip(plain, detect_many(plain), strict=True):
         lang = DIALECTS.get(detected, detected)
         if has_other_script(text):
-            found.append(UNKNOWN if lang in ROUTES else lang)
+            languages.append(UNKNOWN if lang in ROUTES else lang)
         elif lang not in ROUTES and is_surely_foreign(text, probability):
-            found.append(lang)
+            languages.append(lang)
         elif is_short(words := words_of(text)):
-            found.append(load_short_language_model().language(words))
+            languages.append(load_short_language_model().language(words))
         else:
-            found.append(lang if lang in ROUTES and probability >= SURE else "")
-    return found
+            languages.append(lang if lang in ROUTES and probability >= SURE else "")
+    return languages
 
 
 def _absent(name: str) -> UserError:

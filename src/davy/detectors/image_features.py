@@ -68,24 +68,24 @@ def region_features(
     device: str = "cpu",
 ) -> RegionFeatures:
     """Return the whole picture and its `k` − 1 best boxes; where there are fewer, the whole picture stands in."""
-    found: list[list[tuple[str, float, tuple[float, float, float, float]]]] = []
+    regions: list[list[tuple[str, float, tuple[float, float, float, float]]]] = []
 
     def watched() -> Iterator[Picture]:
         for picture in pictures:
             boxes = [("", 1.0, WHOLE), *((box.label, box.score, box.box) for box in detector.find(picture, k - 1))]
-            found.append(boxes + [("", 0.0, WHOLE)] * (k - len(boxes)))
+            regions.append(boxes + [("", 0.0, WHOLE)] * (k - len(boxes)))
             yield picture
 
     vectors = []
     for grid in _grids(encoder, watched(), encoder.side * 2, device):
-        boxes = np.array([[box for *_, box in row] for row in found[-len(grid) :]])
+        boxes = np.array([[box for *_, box in row] for row in regions[-len(grid) :]])
         vectors.append((box_weights(boxes, _square(grid.shape[1])) @ grid.astype(np.float32)).astype(np.float16))
     return RegionFeatures(
         tuple(ids),
         np.concatenate(vectors) if vectors else np.zeros((0, k, encoder.width), np.float16),
-        np.array([[box for *_, box in row] for row in found], np.float32).reshape(-1, k, 4),
-        tuple(tuple(label for label, *_ in row) for row in found),
-        np.array([[score for _, score, _ in row] for row in found], np.float32).reshape(-1, k),
+        np.array([[box for *_, box in row] for row in regions], np.float32).reshape(-1, k, 4),
+        tuple(tuple(label for label, *_ in row) for row in regions),
+        np.array([[score for _, score, _ in row] for row in regions], np.float32).reshape(-1, k),
     )
 
 

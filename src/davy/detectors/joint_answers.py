@@ -106,11 +106,11 @@ class JointAnswers:
         if two_taxonomies:
             about = self._about_women
             self._agree_on_threats(some, hateful & (self._yes(some, about) >= self.thresholds[about]))
-        found = dict(blocks)
+        decoded = dict(blocks)
         for name, block in some.items():
-            found[name] = blocks[name].copy()
-            found[name][rows] = block
-        return found
+            decoded[name] = blocks[name].copy()
+            decoded[name][rows] = block
+        return decoded
 
     @property
     def _about_women(self) -> str:

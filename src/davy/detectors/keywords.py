@@ -102,13 +102,13 @@ def _patterns(lexicon: Lexicon) -> dict[str, float]:
     if heavy is not None:
         raise UserError(f"Lexicon {lexicon.name!r} has a weight of {heavy.weight}; a detector needs 0 to 1.")
     spelt = [(entry, spelling) for entry in entries for spelling in inflected_forms(entry)]
-    found: dict[str, float] = {}
+    patterns: dict[str, float] = {}
     for (entry, _), folded in zip(spelt, fold([spelling for _, spelling in spelt]), strict=True):
         if core := folded.strip():
             before, after = entry.mode in ("word", "start"), entry.mode in ("word", "end")
             pattern = f"{' ' * before}{core}{' ' * after}"
-            found[pattern] = max(entry.weight, found.get(pattern, 0.0))
-    return found
+            patterns[pattern] = max(entry.weight, patterns.get(pattern, 0.0))
+    return patterns
 
 
 def fold(texts: list[str]) -> list[str]:

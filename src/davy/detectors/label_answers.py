@@ -101,19 +101,19 @@ def parse_answers(text: str) -> dict[str, tuple[str, ...]]:
 
 def _spelt(scorer: Scorer, question: Question) -> tuple[str, ...]:
     """Return the scorer's labels that spell the yes of a question."""
-    found = []
+    spellings = []
     for label in (label for own in scorer.questions for label in own.label_names):
         try:
-            found += [label] if question.label(label).name == question.positive else []
+            spellings += [label] if question.label(label).name == question.positive else []
         except KeyError:
             continue
-    if not found:
+    if not spellings:
         known = [label for own in scorer.questions for label in own.label_names]
         raise UserError(
             f"None of {scorer.name}'s labels ({', '.join(known)}) is a spelling of {str(question.positive)!r}. "
             f"Say which means it: @{question.name}={known[-1]}"
         )
-    return tuple(found)
+    return tuple(spellings)
 
 
 def _source(scorer: Scorer, labels: tuple[str, ...]) -> str:

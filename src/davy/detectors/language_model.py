@@ -189,12 +189,12 @@ def load_prompted(asked: ModelName) -> RemoteScorer:
 
 def parse_name(asked: ModelName) -> tuple[str, str, str]:
     """Return model, address and scheme of a name such as `llm:qwen3@http://localhost:8000/v1@edos`."""
-    found = re.fullmatch(r"(?P<model>.+?)(@(?P<address>https?://[^@\s]+))?(@(?P<scheme>[^@:]+))?", asked.argument)
-    if not found:
+    match = re.fullmatch(r"(?P<model>.+?)(@(?P<address>https?://[^@\s]+))?(@(?P<scheme>[^@:]+))?", asked.argument)
+    if not match:
         raise UserError(
             f"{asked.name!r} does not name a model and where it runs: llm:MODEL@http://localhost:8000/v1[@SCHEME]"
         )
-    return found["model"], (found["address"] or OPENAI).rstrip("/"), found["scheme"] or DEFAULT_SCHEME
+    return match["model"], (match["address"] or OPENAI).rstrip("/"), match["scheme"] or DEFAULT_SCHEME
 
 
 def letters(question: Question) -> dict[str, str]:

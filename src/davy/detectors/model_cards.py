@@ -32,14 +32,14 @@ class ModelCard:
 
 def model_cards(source: str) -> tuple[ModelCard, ...]:
     """Return the cards of the folders that a model's name stands for; none where there is no sound folder."""
-    found = []
+    cards = []
     for folder in _folders(source):
         try:
             manifest = folders.read(folder, check=False)
         except UserError:  # shown as one without a card; loading it says what is wrong
             continue
         intro, sections = card_sections(folder / folders.CARD)
-        found.append(
+        cards.append(
             ModelCard(
                 manifest.name,
                 manifest.version,
@@ -51,7 +51,7 @@ def model_cards(source: str) -> tuple[ModelCard, ...]:
                 sections,
             )
         )
-    return tuple(found)
+    return tuple(cards)
 
 
 def card_sections(path: Path) -> tuple[str, tuple[tuple[str, str], ...]]:

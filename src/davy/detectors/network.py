@@ -65,11 +65,11 @@ class Network(nn.Module):
 
 def columns_of(heads: tuple[Head, ...]) -> dict[str, slice]:
     """Return head → its slice of a matrix that holds all heads side by side."""
-    found, start = {}, 0
+    columns, start = {}, 0
     for head in heads:
-        found[head.name] = slice(start, start + head.labels)
+        columns[head.name] = slice(start, start + head.labels)
         start += head.labels
-    return found
+    return columns
 
 
 def probabilities(logits: Tensor, heads: tuple[Head, ...], temperatures: Mapping[str, float] | None = None) -> Tensor:

@@ -136,9 +136,9 @@ def best_boxes(boxes: np.ndarray, scores: np.ndarray, k: int) -> list[Corners]:
     places = ranked.ravel()
     values = scores[places, kinds]
     kept: dict[int, list[np.ndarray]] = {}
-    found: list[Corners] = []
+    corners: list[Corners] = []
     for at in np.argsort(-values, kind="stable"):
-        if len(found) == k or values[at] <= LEAST:
+        if len(corners) == k or values[at] <= LEAST:
             break
         box, same = boxes[places[at]], kept.setdefault(int(kinds[at]), [])
         if any(shared(box, other) > OVERLAP for other in same):
@@ -146,8 +146,8 @@ def best_boxes(boxes: np.ndarray, scores: np.ndarray, k: int) -> list[Corners]:
         same.append(box)
         left, top, right, bottom = (float(value) for value in np.clip(box, 0, 1))
         if right > left and bottom > top:
-            found.append((left, top, right, bottom))
-    return found
+            corners.append((left, top, right, bottom))
+    return corners
 
 
 def shared(one: np.ndarray, other: np.ndarray) -> float:

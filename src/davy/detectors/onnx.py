@@ -251,12 +251,12 @@ class OnnxScorer:
 
     def _unsure(self, blocks: dict[str, Array], read: Array) -> dict[str, Array]:
         """Return for each question with a band of doubt which posts' answers lie in it."""
-        found = {}
+        unsure = {}
         for name, (low, high) in self._doubt.items():
             question = next(it for it in self.questions if it.name == name)
             yes = blocks[name][:, question.label_names.index(str(question.positive))]
-            found[name] = read & (yes >= low) & (yes <= high)
-        return found
+            unsure[name] = read & (yes >= low) & (yes <= high)
+        return unsure
 
     def _thresholds(self) -> dict[str, float]:
         return {name: float(it) for name, it in self.manifest.thresholds.items()}
@@ -349,12 +349,12 @@ def _doubt(folder: Path, manifest: folders.Manifest) -> dict[str, tuple[float, f
     given = manifest.settings.get("unsure", {})
     yes_or_no = {question.name for question in manifest.questions if question.positive}
     try:
-        found = {str(name): (float(low), float(high)) for name, (low, high) in given.items()}
+        bands = {str(name): (float(low), float(high)) for name, (low, high) in given.items()}
     except (AttributeError, TypeError, ValueError) as error:
         raise UserError(f"{folder}/manifest.json: settings.unsure is malformed ({error}). Export again.") from error
-    if unknown := [name for name in found if name not in yes_or_no]:
+    if unknown := [name for name in bands if name not in yes_or_no]:
         raise UserError(f"{folder}/manifest.json: settings.unsure names {unknown[0]!r}, which is no yes/no question.")
-    return found
+    return bands
 
 
 def open_tokenizer(folder: Path) -> tuple[Any, int]:

@@ -324,11 +324,11 @@ def _yes_no(questions: Sequence[Question], values: Sequence[float]) -> Numbers:
 
 def _nothing(questions: Sequence[Question]) -> Numbers:
     """Return the scores of a text that says nothing: no to yes/no, no label of a `many`, the first of others."""
-    found: Numbers = {}
+    numbers: Numbers = {}
     for question in questions:
         first = next((name for name in question.label_names if name != question.positive), "")
-        found[question.name] = [float(name == first and not question.multilabel) for name in question.label_names]
-    return found
+        numbers[question.name] = [float(name == first and not question.multilabel) for name in question.label_names]
+    return numbers
 
 
 def _cut(text: str) -> str:

@@ -60,15 +60,15 @@ class NgramHasher:
         import numpy as np
 
         codes, rows = _codes(texts)
-        found: list[Array] = []
+        counted: list[Array] = []
         with np.errstate(over="ignore"):
             mixed = _mix(codes.astype(np.uint64) + np.uint64(1))
             for n in range(self.characters[0], self.characters[1] + 1):
-                found.append(self._keys(*_grams(mixed, rows, n), salt=n))
+                counted.append(self._keys(*_grams(mixed, rows, n), salt=n))
             hashes, places = _words(mixed, codes, rows)
             for n in range(self.words[0], self.words[1] + 1):
-                found.append(self._keys(*_grams(hashes, places, n), salt=100 + n))
-        keys, counts = np.unique(np.concatenate(found), return_counts=True)
+                counted.append(self._keys(*_grams(hashes, places, n), salt=100 + n))
+        keys, counts = np.unique(np.concatenate(counted), return_counts=True)
         return (
             (keys >> np.uint64(self.bits)).astype(np.int64),
             (keys & np.uint64(2**self.bits - 1)).astype(np.int64),
@@ -108,8 +108,8 @@ class NumberedWords:
         for each in words:
             total.update(each)
         columns = {word: i for i, word in enumerate(sorted(word for word, _ in total.most_common(self.most)))}
-        found = [(row, columns[w], n) for row, each in enumerate(words) for w, n in each.items() if w in columns]
-        table = np.array(sorted(found), dtype=np.int64).reshape(-1, 3)
+        cells = [(row, columns[w], n) for row, each in enumerate(words) for w, n in each.items() if w in columns]
+        table = np.array(sorted(cells), dtype=np.int64).reshape(-1, 3)
         return table[:, 0], table[:, 1], table[:, 2]
 
 
@@ -270,11 +270,11 @@ class Tfidf:
 
         rows, buckets, counts = self.pieces.counts(texts)
         values = weigh(rows, buckets, counts, self.rarity_, len(texts))
-        found = {}
+        logits = {}
         for name, weights in self.weights_.items():
             columns = [np.bincount(rows, values * weights[buckets, c], len(texts)) for c in range(weights.shape[1])]
-            found[name] = np.stack(columns, axis=1) + self.offsets_[name]
-        return found
+            logits[name] = np.stack(columns, axis=1) + self.offsets_[name]
+        return logits
 
 
 def tfidf(asked: ModelName) -> Tfidf:

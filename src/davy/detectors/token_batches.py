@@ -63,12 +63,12 @@ class TokenRows:
         import numpy as np
 
         order = places[np.argsort(-self.lengths[places], kind="stable")]
-        found = self._cut(order, tokens)
+        batches = self._cut(order, tokens)
         for share in (0.5, 0.6, 0.7, 0.8, 0.9):
             smaller = self._cut(order, int(share * tokens))
-            if len(smaller) == len(found):
+            if len(smaller) == len(batches):
                 return smaller
-        return found
+        return batches
 
     def longest_first(self, size: int) -> list[Array]:
         """Return the places of all posts, the longest first, `size` at a time."""
@@ -78,12 +78,12 @@ class TokenRows:
         return [order[start : start + size] for start in range(0, len(order), size)]
 
     def _cut(self, order: Array, tokens: int) -> list[Array]:
-        found, start = [], 0
+        batches, start = [], 0
         while start < len(order):
             fit = max(1, tokens // max(1, int(self.lengths[order[start]])))
-            found.append(order[start : start + fit])
+            batches.append(order[start : start + fit])
             start += fit
-        return found
+        return batches
 
     def padded(self, places: Array, padding: int) -> tuple[Array, Array]:
         """Return the ids at these places (posts × longest), filled up with `padding`, and True where a token is."""
@@ -199,7 +199,7 @@ def join_windows(
     posts = int(owners[-1]) + 1 if len(owners) else 0
     if posts == len(owners):
         return dict(blocks), read
-    found: dict[str, Array] = {}
+    joined: dict[str, Array] = {}
     strongest: dict[str, Array] = {}
     for question in questions:
         block = blocks[question.name]
@@ -211,10 +211,10 @@ def join_windows(
             # Windows that were read come before those that a screen cleared: only they have answers below.
             rows = _largest(score + read, owners, posts)
         strongest[question.name] = rows
-        found[question.name] = block[rows]
+        joined[question.name] = block[rows]
     read_posts = np.zeros(posts, dtype=bool)
     np.logical_or.at(read_posts, owners, read)
-    return found, read_posts
+    return joined, read_posts
 
 
 def _largest(score: Array, owners: Array, posts: int) -> Array:

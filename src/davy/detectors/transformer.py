@@ -34,12 +34,12 @@ def heads_of(questions: Sequence[Question]) -> tuple[Head, ...]:
 def parent_gates(questions: Sequence[Question]) -> dict[int, tuple[int, int]]:
     """Return the `many` questions under one label of a parent that is there: place → (parent's place, label)."""
     places = {question.name: place for place, question in enumerate(questions)}
-    found = {}
+    gates = {}
     for place, question in enumerate(questions):
         parent = places.get(question.under[0]) if question.under and question.multilabel else None
         if parent is not None and len(leads := question.places_in(questions[parent])) == 1:
-            found[place] = (parent, leads[0])
-    return found
+            gates[place] = (parent, leads[0])
+    return gates
 
 
 @dataclass(frozen=True)

@@ -77,7 +77,7 @@ def compare_detectors(
         raise UserError(f"{' and '.join(scorers)} have no question in common, so they can't be compared.")
     posts = load_posts(as_source(file)).frame.drop(ROW)
     answers = [score_posts(posts, scorer, reporter, task=name) for name, scorer in scorers.items()]
-    found = tuple(_difference(question, *answers) for question in shared)
+    differences = tuple(_difference(question, *answers) for question in shared)
     differ = pl.concat_str(
         [
             pl.when(_labels(answers[0], q).ne_missing(_labels(answers[1], q))).then(pl.lit(q.name)).otherwise(None)
@@ -97,7 +97,7 @@ def compare_detectors(
     marked = marked.sort(pl.col(DIFFER) == "", maintain_order=True)
     tables.write([marked], out)
     versions = {name: scorer.version for name, scorer in scorers.items()}
-    return DetectorComparison(versions, len(posts), int((marked[DIFFER] != "").sum()), found)
+    return DetectorComparison(versions, len(posts), int((marked[DIFFER] != "").sum()), differences)
 
 
 def _labels(answers: pl.DataFrame, question: Question) -> pl.Series:

@@ -97,7 +97,7 @@ def evaluate(
         *_by_models(scorers, chosen, rules, reporter),
         *_by_files(predictions, chosen, source, rules),
     ]
-    found = comparison.evaluate(
+    evaluation = comparison.evaluate(
         golds,
         detectors,
         title=f"{source.name}, {part}" if part else source.name,
@@ -107,8 +107,8 @@ def evaluate(
         groups=None if by is None else (by, chosen[by].cast(pl.String).to_list()),
     )
     if not texts:
-        return found
-    return replace(found, ids=tuple(map(str, chosen["id"])), texts=tuple(chosen["text"].cast(pl.String)))
+        return evaluation
+    return replace(evaluation, ids=tuple(map(str, chosen["id"])), texts=tuple(chosen["text"].cast(pl.String)))
 
 
 def write_evaluation(evaluation: comparison.Evaluation, folder: Path, *, command: str = "") -> None:

@@ -86,14 +86,14 @@ def measure_explanations(
     if not kept:
         raise UserError(f"No post has a mark in column {marks!r}, so there is nothing to compare with.")
     bootstrap, chance = bootstrap or Bootstrap(), np.random.default_rng((bootstrap or Bootstrap()).seed)
-    found = {name: _weigh(scorer, kept, question, reporter) for name, scorer in scorers.items()}
-    found[RANDOM] = [WeighedText(tuple(chance.random(len(find_words(text)))), places) for text, _, places in kept]
-    share = marked_share(found[RANDOM])
+    weighed = {name: _weigh(scorer, kept, question, reporter) for name, scorer in scorers.items()}
+    weighed[RANDOM] = [WeighedText(tuple(chance.random(len(find_words(text)))), places) for text, _, places in kept]
+    share = marked_share(weighed[RANDOM])
     return ExplanationFigures(
         len(kept),
         len(marked) - len(kept),
         share,
-        {name: plausibility(texts, share=share, bootstrap=bootstrap) for name, texts in found.items()},
+        {name: plausibility(texts, share=share, bootstrap=bootstrap) for name, texts in weighed.items()},
         rows_hash(source.frame.select("text", marks)),
     )
 
@@ -107,7 +107,7 @@ def _marked(posts: pl.DataFrame, column: str) -> list[tuple[str, str | None, fro
             f"Name it with --marks.{nearest(column, names)}"
         )
     langs: Sequence[Any] = posts["lang"].to_list() if "lang" in posts.columns else [None] * len(posts)
-    found = []
+    marked = []
     for row, (text, lang, cell) in enumerate(
         zip(posts["text"].to_list(), langs, posts[column].cast(pl.String).to_list(), strict=True), 1
     ):
@@ -119,8 +119,8 @@ def _marked(posts: pl.DataFrame, column: str) -> list[tuple[str, str | None, fro
             raise UserError(f"Row {row} of {column}: {error}. Write marked words as 12-17|20-25.") from None
         if spans and max(span.end for span in spans) > len(text):
             raise UserError(f"Row {row} of {column} marks more than the text, which has {len(text):,} characters.")
-        found.append((text, lang, frozenset(marked_words(text, spans))))
-    return found
+        marked.append((text, lang, frozenset(marked_words(text, spans))))
+    return marked
 
 
 def _weigh(
@@ -128,15 +128,15 @@ def _weigh(
 ) -> list[WeighedText]:
     """Return the posts' words with their weights for yes, whatever the detector answered."""
     reporter.begin(f"Explaining with {scorer.name}", len(posts))
-    found = []
+    weighed = []
     for text, lang, places in posts:
         explanation = explain(text, scorer, question=question, lang=lang)
         asked = next((it for it in scorer.questions if it.name == explanation.question), None)
-        found.append(
+        weighed.append(
             WeighedText(
                 tuple(word_weights(explanation, against=asked is not None and explanation.label == asked.no)), places
             )
         )
         reporter.advance(1)
     reporter.end()
-    return found
+    return weighed

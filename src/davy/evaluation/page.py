@@ -69,14 +69,14 @@ def precision_recall_plot(result: QuestionResult) -> Plot | None:
 
 def reliability_plot(result: QuestionResult) -> Plot | None:
     """Return how often detectors were right by how sure they were, or None where none gave probabilities."""
-    found = {model.name: model.reliability for model in result.models if model.reliability}
-    if not found:
+    bins_of = {model.name: model.reliability for model in result.models if model.reliability}
+    if not bins_of:
         return None
-    curves = {name: [(one.confidence, one.right) for one in bins] for name, bins in found.items()}
-    bands = {name: [(one.confidence, one.right_low, one.right_high) for one in bins] for name, bins in found.items()}
+    curves = {name: [(one.confidence, one.right) for one in bins] for name, bins in bins_of.items()}
+    bands = {name: [(one.confidence, one.right_low, one.right_high) for one in bins] for name, bins in bins_of.items()}
     yes = result.question.positive is not None
     return line(
-        curves, title=f"{result.question.name}: reliability", bands=bands if len(found) == 1 else None, diagonal=True,
+        curves, title=f"{result.question.name}: reliability", bands=bands if len(bins_of) == 1 else None, diagonal=True,
         x="probability of yes" if yes else "probability of the likeliest label",
         y="share of yes" if yes else "share right",
     )  # fmt: skip

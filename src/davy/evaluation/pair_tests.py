@@ -97,7 +97,7 @@ def _by_sklearn(matrix: PredictionMatrix, weights: Floats) -> Floats:
     value = sklearn_metric(matrix.task.metric, matrix.task.kind)
     names = np.array([*matrix.task.labels, "no answer"])
     positive = matrix.task.positive
-    found = np.full((len(weights), len(matrix.systems)), np.nan)
+    scores = np.full((len(weights), len(matrix.systems)), np.nan)
     for column, row in enumerate(matrix.values):
         if matrix.task.kind == "labels":
             codes = matrix.gold.astype(np.int64) * len(names) + np.where(row == NONE, len(names) - 1, row)
@@ -109,10 +109,10 @@ def _by_sklearn(matrix: PredictionMatrix, weights: Floats) -> Floats:
         for i, copies in enumerate(sums):
             drawn = copies > 0
             if len(set(gold[drawn].tolist())) > 1:
-                found[i, column] = value(
+                scores[i, column] = value(
                     gold[drawn], predicted[drawn], copies[drawn], positive if matrix.task.kind == "labels" else 1
                 )
-    return found
+    return scores
 
 
 TESTS = ("bootstrap", "mcnemar", "randomisation")
@@ -155,7 +155,7 @@ def _resampled(
     values, draws = figures_and_draws(matrix, bootstrap)
     at = {name: i for i, name in enumerate(matrix.systems)}
     gold, codes = matrix.gold.astype(np.int64), matrix.values
-    found = []
+    comparisons = []
     for first, second in pairs:
         i, j = at[first], at[second]
         gaps = draws[:, i] - draws[:, j]
@@ -169,8 +169,10 @@ def _resampled(
             name = RANDOMISATION
         else:
             p, name = float(resampled_p(gaps)), "paired bootstrap"
-        found.append((first, second, Comparison(matrix.task.metric, float(values[i]), float(values[j]), gap, p, name)))
-    return found
+        comparisons.append(
+            (first, second, Comparison(matrix.task.metric, float(values[i]), float(values[j]), gap, p, name))
+        )
+    return comparisons
 
 
 def pairs_table(tests: Sequence[PairedTest], title: str) -> Table:

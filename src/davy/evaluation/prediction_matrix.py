@@ -264,15 +264,15 @@ def _matrix(gold: Gold, systems: Sequence[Predictions], ids: Sequence[str], metr
 def item_groups(posts: pl.DataFrame, matrix: PredictionMatrix, scheme: Scheme) -> dict[str, list[str | None]]:
     """Return for each other question with gold that has one label a post: the items' labels, for an error analysis."""
     rows = _rows(posts, matrix)
-    found = {}
+    groups = {}
     for question in scheme.questions:
         column = f"{question.name}.gold"
         if question.nominal and question.name != matrix.task.question and column in posts.columns:
             answers = parse_gold_column(posts, question, column, "The gold file")
             labels = [(answers[row] or (None,))[0] for row in rows]
             if len({label for label in labels if label is not None}) > 1:
-                found[question.name] = labels
-    return found
+                groups[question.name] = labels
+    return groups
 
 
 def item_agreement(

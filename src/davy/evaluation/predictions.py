@@ -139,17 +139,17 @@ def _probabilities(column: pl.Series, question: Question, file: str) -> list[dic
     """Return each label's probability a post, as `Q.probabilities` holds them; a cell that is none is an error."""
     import polars as pl
 
-    found: list[dict[str, float] | None] = []
+    rows: list[dict[str, float] | None] = []
     for row, cell in enumerate(column.cast(pl.String), 1):
         try:
             given = None if cell is None else json.loads(cell)
-            found.append(None if given is None else {question.label(k).name: float(v) for k, v in given.items()})
+            rows.append(None if given is None else {question.label(k).name: float(v) for k, v in given.items()})
         except (ValueError, KeyError, TypeError, AttributeError):
             raise UserError(
                 f"{file}: row {row}, column {column.name!r} has {str(cell)[:40]!r}, which is no probability of each "
                 "label as JSON. Give an object of numbers, or leave the column out"
             ) from None
-    return found
+    return rows
 
 
 @dataclass(frozen=True, slots=True)
@@ -164,15 +164,15 @@ class Mistake:
 
 def find_mistakes(gold: Gold, predictions: Predictions) -> list[Mistake]:
     """Return the posts whose labels are not the settled ones, the most confident first, those without answer last."""
-    found = []
+    mistakes = []
     answers = predictions.labels[gold.question.name]
     for row, labels in zip(gold.rows, gold.labels, strict=True):
         answer = answers[row]
         if answer is None or set(answer) != set(labels):
             predicted = None if answer is None else SEPARATOR.join(answer)
             sure = None if answer is None else predictions.confidence(gold.question, row)
-            found.append(Mistake(row, SEPARATOR.join(labels), predicted, sure))
-    return sorted(found, key=lambda one: (one.predicted is None, -(one.confidence or 0.0)))
+            mistakes.append(Mistake(row, SEPARATOR.join(labels), predicted, sure))
+    return sorted(mistakes, key=lambda one: (one.predicted is None, -(one.confidence or 0.0)))
 
 
 def mistake_table(

@@ -78,29 +78,31 @@ class JsonColumns:
 
 def read_columns(path: Path, name: str, folder: Path, start: int, end: int, *, cap: int = LINE_CAP) -> JsonColumns:
     """Write the rows between two bytes of a JSONL file to pieces in `folder`."""
-    found = JsonColumns()
+    columns = JsonColumns()
     waiting: list[pl.DataFrame] = []
     collecting = gc.isenabled()
     gc.disable()  # the objects of a block hold no cycles, and looking for some doubles the time
     try:
         with ThreadPoolExecutor(1) as writer:
             last: Future[None] | None = None
-            before = found.kinds
-            for frame, kinds in _blocks(path, name, start, end, cap, found):
+            before = columns.kinds
+            for frame, kinds in _blocks(path, name, start, end, cap, columns):
                 if waiting and (kinds != before or sum(map(len, waiting)) >= _PIECE_ROWS):
-                    last = _flush(waiting, before, folder / f"{start}-{len(found.pieces)}.arrow", found, writer, last)
+                    last = _flush(
+                        waiting, before, folder / f"{start}-{len(columns.pieces)}.arrow", columns, writer, last
+                    )
                     waiting = []
                 waiting.append(frame)
-                found.kinds = before = kinds
-                found.rows += len(frame)
+                columns.kinds = before = kinds
+                columns.rows += len(frame)
             if waiting:
-                last = _flush(waiting, before, folder / f"{start}-{len(found.pieces)}.arrow", found, writer, last)
+                last = _flush(waiting, before, folder / f"{start}-{len(columns.pieces)}.arrow", columns, writer, last)
             if last is not None:
                 last.result()
     finally:
         if collecting:
             gc.enable()
-    return found
+    return columns
 
 
 def common_kind(one: str, other: str) -> str:

@@ -41,11 +41,11 @@ class LineDecoder:
             rows = list(map(self._row, lines))
         except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
             return None
-        found = {name: list(map(cell, rows)) for name, cell in zip(kinds, self._cells, strict=True)}
+        columns = {name: list(map(cell, rows)) for name, cell in zip(kinds, self._cells, strict=True)}
         for name, kind in kinds.items():
             if kind == "json":
-                found[name] = [None if cell == _NULL else cell for cell in map(bytes, found[name])]
-        return found
+                columns[name] = [None if cell == _NULL else cell for cell in map(bytes, columns[name])]
+        return columns
 
     def _learn(self, kinds: dict[str, str]) -> None:
         """Make a reader for lines with these keys; a key that is missing from a line is null."""

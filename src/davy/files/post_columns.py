@@ -46,19 +46,19 @@ ID_NAMES: tuple[str, ...] = (
 
 def text_column(table: FileTable, asked: str | None = None) -> str:
     """Return the name of the text column: the one asked for, or the first known name that the table has."""
-    found = _find_column(table, asked, TEXT_NAMES, "--text-column")
-    if found is None:
+    column = _find_column(table, asked, TEXT_NAMES, "--text-column")
+    if column is None:
         raise UserError(
             f"{table.name} has no column that looks like the text; it has {list_columns(table.columns)}."
             " Name it with --text-column."
         )
     for part, columns in table.parts:
-        if found not in columns:
+        if column not in columns:
             raise UserError(
-                f"{part} has no column {found!r}, which is the text of the other files; it has"
+                f"{part} has no column {column!r}, which is the text of the other files; it has"
                 f" {list_columns(list(columns))}. Rename its column, or give the files one by one."
             )
-    return found
+    return column
 
 
 def id_column(table: FileTable, asked: str | None = None) -> str | None:

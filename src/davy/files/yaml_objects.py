@@ -155,13 +155,13 @@ def build_list(root: YamlMap, key: str, kind: type, problems: Problems, build_on
 
 def parameters(made: Any) -> dict[str, Any]:
     """Return the parameters of an object as a file would write them, those that are as usual left out."""
-    found = {}
+    values = {}
     for slot in fields(made):
         value = getattr(made, slot.name)
         usual = slot.default_factory() if slot.default_factory is not MISSING else slot.default
         if value != usual:
-            found[_spelt(slot)] = list(value) if isinstance(value, tuple) else value
-    return found
+            values[_spelt(slot)] = list(value) if isinstance(value, tuple) else value
+    return values
 
 
 def _spelt(slot: Field[Any]) -> str:

@@ -52,13 +52,13 @@ def read_lines(picture: Picture, engine: Any = None) -> list[OcrLine]:
     if min(image.size) < SMALLEST_SIDE:
         return []
     pixels = np.asarray(_for_reader(image))[:, :, ::-1]
-    found = (engine or reader())(pixels)
-    if found.boxes is None:
+    readings = (engine or reader())(pixels)
+    if readings.boxes is None:
         return []
     scale = max(1.0, max(image.size) / MOST_SIDE)
     lines = [
         OcrLine(text.strip(), float(score), _bounds(np.asarray(box) * scale))
-        for text, score, box in zip(found.txts, found.scores, found.boxes, strict=True)
+        for text, score, box in zip(readings.txts, readings.scores, readings.boxes, strict=True)
     ]
     return _in_order([line for line in lines if _likely(line)])
 

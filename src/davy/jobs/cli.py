@@ -50,16 +50,16 @@ def list_(
     """
 
     with open_store(database) as store, store.read() as db:
-        found = jobs.latest(db, state=state, limit=limit)
+        listed = jobs.latest(db, state=state, limit=limit)
     if json:
-        console.json([_plain(job) for job in found])
+        console.json([_plain(job) for job in listed])
         return
-    if not found:
+    if not listed:
         console.note("There are no jobs." if state is None else f"There are no {state} jobs.")
         return
     rows = [
         (job.id, job.kind, job.state, _progress(job), f"{job.created_at:%Y-%m-%d %H:%M}", job.error or job.note or "")
-        for job in found
+        for job in listed
     ]
     console.table(["job", "kind", "state", "done", "since", "note"], rows, right=["done"])
 
@@ -76,21 +76,21 @@ def show(job: Id, database: Database = None, json: Json = False) -> None:
     """
 
     with open_store(database) as store, store.read() as db:
-        found, lines = jobs.get(db, job), jobs.log_lines(db, job)
+        shown, lines = jobs.get(db, job), jobs.log_lines(db, job)
     if json:
         log = [{"at": it.at.isoformat(), "line": it.line} for it in lines]
-        console.json({**_plain(found), "arguments": found.arguments, "result": found.result, "log": log})
+        console.json({**_plain(shown), "arguments": shown.arguments, "result": shown.result, "log": log})
         return
     facts = {
-        "job": found.id,
-        "kind": found.kind,
-        "state": found.state + (", asked to cancel" if found.state == "running" and found.cancel_asked_at else ""),
-        "progress": _progress(found),
-        "note": found.note,
-        "attempt": f"{found.attempts} of {found.max_attempts}",
-        "added": f"{found.created_at:%Y-%m-%d %H:%M:%S} UTC",
-        "ended": f"{found.finished_at:%Y-%m-%d %H:%M:%S} UTC" if found.finished_at else None,
-        "error": found.error,
+        "job": shown.id,
+        "kind": shown.kind,
+        "state": shown.state + (", asked to cancel" if shown.state == "running" and shown.cancel_asked_at else ""),
+        "progress": _progress(shown),
+        "note": shown.note,
+        "attempt": f"{shown.attempts} of {shown.max_attempts}",
+        "added": f"{shown.created_at:%Y-%m-%d %H:%M:%S} UTC",
+        "ended": f"{shown.finished_at:%Y-%m-%d %H:%M:%S} UTC" if shown.finished_at else None,
+        "error": shown.error,
     }
     console.table(["", ""], [(name, value) for name, value in facts.items() if value])
     for it in lines:

@@ -72,7 +72,7 @@ def agreement(
     features = _features(rows, values, ordered)
     if clusters is not None:
         features, copies = _summed(features, clusters), None
-    found = bootstrap.metrics(
+    metrics = bootstrap.metrics(
         names,
         features,
         _statistic(width, values, ordered),
@@ -80,7 +80,7 @@ def agreement(
         n=n,
         undefined=why,
     )
-    return [_cut_at_range(metric) for metric in found]
+    return [_cut_at_range(metric) for metric in metrics]
 
 
 def _summed(features: Floats, clusters: Ints) -> Floats:
@@ -149,7 +149,7 @@ def _statistic(width: int, values: Sequence[float] | None, ordered: bool) -> Sta
         differing, rest = sums[..., 2 + 2 * width], sums[..., 3 + 2 * width :]
         observed = agreeing / items
         squared = (shares**2).sum(axis=-1)
-        found = [
+        statistics = [
             observed,
             beyond_chance(observed, squared),
             beyond_chance(observed, np.full_like(observed, 1 / width)),
@@ -158,11 +158,11 @@ def _statistic(width: int, values: Sequence[float] | None, ordered: bool) -> Sta
         ]
         if ordered:
             together = rest[..., : width * width].reshape(*rest.shape[:-1], width, width)
-            found.append(_ordinal_alpha(together, marginals))
+            statistics.append(_ordinal_alpha(together, marginals))
         if values is not None:
             numbers = np.broadcast_to(_centred(values), marginals.shape)
-            found.append(_alpha(rest[..., -1], _spread(numbers, marginals), marginals))
-        return np.stack(found, axis=-1)
+            statistics.append(_alpha(rest[..., -1], _spread(numbers, marginals), marginals))
+        return np.stack(statistics, axis=-1)
 
     return statistic
 
@@ -302,7 +302,7 @@ class _Rows:
     def drawn_kappas(self, weights: Floats) -> Floats:
         """Return each pair's κ for each row of weights over the kinds: one matrix product a pair."""
         bounds = np.searchsorted(self.pair, np.arange(len(self.people[0]) + 1))
-        found = np.empty((len(weights), len(self.people[0])))
+        kappas = np.empty((len(weights), len(self.people[0])))
         for j in range(len(self.people[0])):
             rows = slice(int(bounds[j]), int(bounds[j + 1]))
             kind, first, second = self.kind[rows], self.first[rows], self.second[rows]
@@ -313,8 +313,8 @@ class _Rows:
             features[kind, 2 + self.width + second] = 1
             sums = weights @ features
             chance = (sums[:, 2 : 2 + self.width] * sums[:, 2 + self.width :]).sum(axis=1)
-            found[:, j] = beyond_chance(sums[:, 1] / sums[:, 0], chance / sums[:, 0] ** 2)
-        return found
+            kappas[:, j] = beyond_chance(sums[:, 1] / sums[:, 0], chance / sums[:, 0] ** 2)
+        return kappas
 
 
 def _kinds(ratings: Ratings) -> tuple[Ints, Ints, Ints, Ints]:

@@ -211,7 +211,7 @@ def study_question(
     """Return the study of one question's ratings."""
     numbers = ratings.numbers() if len(ratings.labels) > 2 else None
     ordered = asked.ordered or numbers is not None
-    found = agreement(
+    metrics = agreement(
         ratings.counts(), values=None if numbers is None else numbers.tolist(), ordered=ordered, bootstrap=bootstrap
     )
     couples = pairwise(ratings, bootstrap=bootstrap)
@@ -223,7 +223,7 @@ def study_question(
         asked.name,
         group,
         ratings,
-        (found[0], couples.mean, *found[1:]),
+        (metrics[0], couples.mean, *metrics[1:]),
         by_label(ratings, bootstrap=bootstrap),
         leave_one_out(ratings, bootstrap=bootstrap),
         couples,
@@ -237,13 +237,13 @@ def study_marks(
     """Return the study of words that people marked; intervals are over posts, and pairs and panels have none."""
     ratings, clusters = word_ratings(posts, asked.labels)
     ratings, plain = _by_name(ratings), Bootstrap(0)
-    found = agreement(ratings.counts(), clusters=clusters, bootstrap=bootstrap)
+    metrics = agreement(ratings.counts(), clusters=clusters, bootstrap=bootstrap)
     couples = pairwise(ratings, bootstrap=plain)
     return AgreementStudy(
         asked.name,
         group,
         ratings,
-        (found[0], couples.mean, *found[1:], *overlap_metrics(posts, bootstrap=bootstrap)),
+        (metrics[0], couples.mean, *metrics[1:], *overlap_metrics(posts, bootstrap=bootstrap)),
         by_label(ratings, clusters=clusters, bootstrap=bootstrap),
         leave_one_out(ratings, bootstrap=plain),
         couples,
@@ -270,11 +270,11 @@ def _mark_studies(
                 "--repeats first or last"
             )
         answers[person] = () if cell == NONE else _spans(cell, name)
-    found = []
+    studies = []
     for group in [None] if by is None else order_labels(str(name) for name in groups):
         posts = [MarkedPost(name, str(texts[name] or ""), given) for name, given in groups[group].items()]
-        found.append(study_marks(asked, group, posts, bootstrap))
-    return found
+        studies.append(study_marks(asked, group, posts, bootstrap))
+    return studies
 
 
 def _spans(cell: str, item: str) -> tuple[str, ...]:

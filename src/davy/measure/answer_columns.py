@@ -42,13 +42,15 @@ def label_columns(columns: Sequence[str], requested: Sequence[str], file: str, t
     if requested:
         return list(requested)
     exact = [name for name in columns if name.casefold() in LABEL_NAMES and name not in taken]
-    found = exact[:1] or [n for n in columns if n.casefold().startswith(("label_", "label.")) and n not in taken]
-    if not found:
+    columns_of_labels = exact[:1] or [
+        n for n in columns if n.casefold().startswith(("label_", "label.")) and n not in taken
+    ]
+    if not columns_of_labels:
         raise UserError(
             f"{file} has no column that looks like a label; it has {', '.join(columns)}. Name one with --label, "
             "once a question"
         )
-    return found
+    return columns_of_labels
 
 
 def wide_columns(
@@ -60,14 +62,14 @@ def wide_columns(
     that are not taken) holds one annotator's answers to the only question.
     """
     if questions and not people:
-        found = {q: {c.removeprefix(f"{q}."): c for c in columns if c.startswith(f"{q}.")} for q in questions}
-        for question, each in found.items():
+        by_question = {q: {c.removeprefix(f"{q}."): c for c in columns if c.startswith(f"{q}.")} for q in questions}
+        for question, each in by_question.items():
             if len(each) < 2:
                 raise UserError(
                     f"{file} needs two or more columns named {question}.ANNOTATOR; it has {', '.join(columns)}. "
                     "Or name the annotators' columns with --annotator"
                 )
-        return found
+        return by_question
     for name in people:
         require(name, columns, file, "--annotator")
     chosen = list(people) or [name for name in columns if name not in taken]
@@ -94,9 +96,9 @@ def _find_column(
         require(requested, columns, file, option)
         return requested
     by_fold = {column.casefold(): column for column in reversed(columns)}
-    found = next((by_fold[name] for name in known if name in by_fold), None)
-    if found is None:
+    match = next((by_fold[name] for name in known if name in by_fold), None)
+    if match is None:
         raise UserError(
             f"{file} has no column that looks like {what}; it has {', '.join(columns)}. Name it with {option}"
         )
-    return found
+    return match

@@ -115,15 +115,15 @@ def reliability(
     """
     sure, hits = _pair(confidence, right)
     place, edges = _places(sure, bins, equal_mass)
-    found = []
+    filled = []
     for j in range(len(edges) - 1):
         inside = place == j
         n = int(inside.sum())
         if n:
             low, high = wilson(int(hits[inside].sum()), n, level)
             share = float(hits[inside].mean())
-            found.append(Bin(float(edges[j]), float(edges[j + 1]), n, float(sure[inside].mean()), share, low, high))
-    return found
+            filled.append(Bin(float(edges[j]), float(edges[j + 1]), n, float(sure[inside].mean()), share, low, high))
+    return filled
 
 
 def calibration_error(

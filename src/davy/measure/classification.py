@@ -327,14 +327,14 @@ def multilabel(
     exact = proportion("exact_match", int(((gold == predicted).all(axis=1) & given).sum()), n, level=bootstrap.level)
     if n == 0:
         return [exact, *(Metric(name, None, 0, note="not defined: no items") for name in names)]
-    found = bootstrap.metrics(
+    metrics = bootstrap.metrics(
         names,
         _features(*sides),
         lambda sums: _figures(sums, width),
         copies=copies,
         undefined="not defined: the label occurs neither in gold nor among the predictions",
     )
-    return [exact, *found[:5], *_per_label(gold, predicted, labels, found[5:], bootstrap.level)]
+    return [exact, *metrics[:5], *_per_label(gold, predicted, labels, metrics[5:], bootstrap.level)]
 
 
 def _per_label(

@@ -143,7 +143,7 @@ def between_groups(
         features = np.zeros((int(together.max()) + 1, 5 * len(masks)))
         np.add.at(features, together, _features(rows[aimed]))
         copies = np.ones(len(features), dtype=np.int64)
-    found = bootstrap.metrics(
+    metrics = bootstrap.metrics(
         BETWEEN,
         features,
         lambda sums: _between(sums, len(masks)),
@@ -151,7 +151,7 @@ def between_groups(
         n=n,
         undefined="not defined: fewer than two groups have the rates, or the highest rate is 0",
     )
-    return found if together is None else [replace(metric, clusters=len(features)) for metric in found]
+    return metrics if together is None else [replace(metric, clusters=len(features)) for metric in metrics]
 
 
 def counterfactual_gap(
@@ -198,15 +198,17 @@ def auc_by_group(
     """
     yes, values = check_scores(gold, scores)
     numbers = np.arange(len(yes)) if clusters is None else clusters
-    found = {}
+    metrics = {}
     for name, mask in _masks(groups, len(yes)).items():
         parts = {
             "subgroup_auc": mask,
             "bpsn_auc": (mask & ~yes) | (~mask & yes),
             "bnsp_auc": (mask & yes) | (~mask & ~yes),
         }
-        found[name] = [_auc(title, yes[part], values[part], numbers[part], bootstrap) for title, part in parts.items()]
-    return found
+        metrics[name] = [
+            _auc(title, yes[part], values[part], numbers[part], bootstrap) for title, part in parts.items()
+        ]
+    return metrics
 
 
 def _auc(name: str, yes: NDArray[np.bool_], scores: Floats, clusters: Ints, bootstrap: Bootstrap | None) -> Metric:

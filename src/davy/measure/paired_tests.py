@@ -114,11 +114,11 @@ def paired_auroc(
     starts = [np.flatnonzero(np.diff(s[order], prepend=-np.inf)) for s, order in zip((a, b), orders, strict=True)]
 
     def both(weights: Floats) -> Floats:
-        found = []
+        areas = []
         for order, start in zip(orders, starts, strict=True):
             sides = (np.add.reduceat((weights * side)[:, order], start, axis=1) for side in (flags, ~flags))
-            found.append(area(*sides))
-        return np.stack(found, axis=-1)
+            areas.append(area(*sides))
+        return np.stack(areas, axis=-1)
 
     values = both(everyone[None, :].astype(np.float64))[0]
     draws = [both(block) for block in bootstrap.weights(everyone)] if len(flags) > 1 else []

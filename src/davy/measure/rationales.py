@@ -92,13 +92,13 @@ def stretch_f1(marked: Sequence[tuple[int, int]], chosen: Sequence[tuple[int, in
 
 def stretches(places: Iterable[int]) -> list[tuple[int, int]]:
     """Return runs of neighbouring units as (first, one after the last)."""
-    found: list[tuple[int, int]] = []
+    ranges: list[tuple[int, int]] = []
     for place in sorted(places):
-        if found and found[-1][1] == place:
-            found[-1] = (found[-1][0], place + 1)
+        if ranges and ranges[-1][1] == place:
+            ranges[-1] = (ranges[-1][0], place + 1)
         else:
-            found.append((place, place + 1))
-    return found
+            ranges.append((place, place + 1))
+    return ranges
 
 
 @dataclass(frozen=True, slots=True)

@@ -126,14 +126,16 @@ def picture_features(
         with np.load(path, allow_pickle=False) as kept:
             return PictureFeatures(kept["vectors"], kept.get("boxes"))
     reporter.begin(f"Reading pictures of {part} ({kind})", len(names))
-    found = _read(memes, names, preset, kind, reporter)
+    features = _read(memes, names, preset, kind, reporter)
     reporter.end()
     if not preset.takes_pixels:  # pixels are quicker to read again than to keep
         make_folder(path.parent)
-        arrays: dict[str, Any] = {"vectors": found.vectors} | ({} if found.boxes is None else {"boxes": found.boxes})
+        arrays: dict[str, Any] = {"vectors": features.vectors} | (
+            {} if features.boxes is None else {"boxes": features.boxes}
+        )
         with atomic_path(path) as hidden, hidden.open("wb") as file:
             np.savez(file, **arrays)
-    return found
+    return features
 
 
 def _read(memes: MemeParts, names: list[str], preset: MemePreset, kind: str, reporter: Reporter) -> PictureFeatures:

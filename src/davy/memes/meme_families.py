@@ -91,13 +91,13 @@ def fed_phases(db: Connection, project_id: str) -> set[str]:
 
 
 def _meme_phases(db: Connection, project_id: str) -> MemePhases:
-    found: dict[str, Phase] = {}
+    by_task: dict[str, Phase] = {}
     for phase in phases.of_project(db, project_id):
         kind = phase.behaviour
         name = kind.task or ("rating" if kind.rates_memes else None)
         if name is not None:
-            found.setdefault(name, phase)
-    return MemePhases(**found)
+            by_task.setdefault(name, phase)
+    return MemePhases(**by_task)
 
 
 def deciding_question(scheme: Scheme) -> Question:
@@ -283,8 +283,8 @@ class MemeProgress:
 
 def meme_progress(db: Connection, project: Project) -> MemeProgress:
     """Return how far a project's memes are; without phases where it has none for memes."""
-    found = meme_phases(db, project)
-    ids = [phase.id for phase in found.present]
+    meme_kinds = meme_phases(db, project)
+    ids = [phase.id for phase in meme_kinds.present]
     states, seconds = meme_steps.item_states(db, ids), meme_steps.seconds_of(db, ids)
     results = meme_steps.count_results(db, project.id)
     rows = tuple(
@@ -296,7 +296,7 @@ def meme_progress(db: Connection, project: Project) -> MemeProgress:
             dropped=states.get((phase.id, "dropped"), 0),
             seconds=seconds.get(phase.id, (0.0, 0))[0],
         )
-        for phase in found.present
+        for phase in meme_kinds.present
     )
     settled = next((row.done for row in rows if row.step == "rating"), 0)
     return MemeProgress(rows, {why: results.get(("filter", why), 0) for why in DISCARDS}, settled)

@@ -74,8 +74,8 @@ def draw_batches(
     db: Connection, project: Project, people: Sequence[Member], *, batches: int, each: int, by: str, seed: int = 0
 ) -> Phase:
     """Add a phase of so many batches of settled memes, one person each in turn, and return it. It waits."""
-    found = meme_phases(db, project)
-    if found.rating is None:
+    kinds = meme_phases(db, project)
+    if kinds.rating is None:
         raise UserError("This project has no phase where memes are rated.", status=409)
     if not 1 <= batches <= 100 or not 1 <= each <= 10_000:
         raise UserError("Draw 1 to 100 batches of 1 to 10,000 memes.", status=422)
@@ -83,7 +83,7 @@ def draw_batches(
     if not people or any(one.user not in allowed for one in people):
         raise UserError("Choose annotators who have not worked on these memes before. Invite new ones.", status=409)
     asked = deciding_question(scheme_of(db, project))
-    settled = [it for it in meme_steps.rated_memes(db, found.rating, asked.name) if it.label is not None]
+    settled = [it for it in meme_steps.rated_memes(db, kinds.rating, asked.name) if it.label is not None]
     if len(settled) < batches * each:
         raise UserError(
             f"{len(settled)} memes are settled; {batches} batches of {each} take more. Draw fewer.", status=409
@@ -126,7 +126,7 @@ def human_accuracy(db: Connection, project: Project) -> HumanAccuracy | None:
         batch, label = gold[given.post]
         answered[batch] = answered.get(batch, 0) + 1
         right[batch] = right.get(batch, 0) + (scheme.completed(given.answers).get(asked) == label)
-    found = tuple(
+    judged = tuple(
         BatchAccuracy(
             batch,
             names.get(about["people"][0], "–"),
@@ -137,7 +137,7 @@ def human_accuracy(db: Connection, project: Project) -> HumanAccuracy | None:
         for batch, about in phase.settings["batches"].items()
     )
     total = proportion("accuracy", sum(right.values()), sum(answered.values()), undefined="nobody has answered yet")
-    return HumanAccuracy(found, total)
+    return HumanAccuracy(judged, total)
 
 
 def _anew(phase: Phase) -> bool:
@@ -170,9 +170,9 @@ def rating_agreement(db: Connection, project: Project) -> list[RatingAgreement]:
     if rating is None:
         return []
     binary = deciding_question(scheme).name
-    found = []
+    agreements = []
     for question, ratings in ratings_of(db, project, rating, scheme):
         if question.name == binary or question.ordered:
             measured = pairwise(ratings, bootstrap=Bootstrap(resamples=RESAMPLES))
-            found.append(RatingAgreement(question, measured.mean, len(measured.pairs)))
-    return sorted(found, key=lambda it: it.question.name != binary)
+            agreements.append(RatingAgreement(question, measured.mean, len(measured.pairs)))
+    return sorted(agreements, key=lambda it: it.question.name != binary)

@@ -250,12 +250,12 @@ def _examine(
     every = _SAVED_EVERY[known]
     with ThreadPoolExecutor(2 if known else 1) as pool:
         for start in range(len(examined), len(pictures), every):
-            found = []
+            memes = []
             for meme in pool.map(examine, pictures[start : start + every]):
-                found.append(meme)
+                memes.append(meme)
                 reporter.advance()
-            examined += found
-            run.add(pl.DataFrame([asdict(meme) for meme in found], schema=_SCHEMA))
+            examined += memes
+            run.add(pl.DataFrame([asdict(meme) for meme in memes], schema=_SCHEMA))
             run.save()
             reporter.keep(f"{len(examined):,} of {len(pictures):,} pictures, in {run.folder}")
     reporter.end()

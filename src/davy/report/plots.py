@@ -255,11 +255,11 @@ def histogram(
     edges = np.histogram_bin_edges(every, bins=bins)
     rows = []
     for name, group in clean.items():
-        found, _ = np.histogram(group, edges)
+        counts, _ = np.histogram(group, edges)
         label = f"{name} (n = {len(group):,})" if name else f"n = {len(group):,}"
         rows += [
             {"group": label, "from": float(a), "to": float(b), "count": int(n)}
-            for a, b, n in zip(edges, edges[1:], found, strict=False)
+            for a, b, n in zip(edges, edges[1:], counts, strict=False)
         ]
     ends = alt.Scale(domain=[float(edges[0]), float(edges[-1])], nice=False)
     chart = _chart(rows).mark_bar(color="$amber", binSpacing=1).encode(

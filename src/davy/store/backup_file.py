@@ -172,15 +172,15 @@ def _check_manifest(manifest: Any) -> None:
     counts = [pictures.get("files"), pictures.get("missing")] if isinstance(pictures, dict) else [None]
     if not all(type(count) is int and count >= 0 for count in counts):
         raise ValueError("its manifest is wrong about the pictures")
-    for name, it in tables.items():
-        numbers = isinstance(it, dict) and [it.get("rows"), it.get("bytes")]
+    for name, table in tables.items():
+        numbers = isinstance(table, dict) and [table.get("rows"), table.get("bytes")]
         right = (
             numbers
             and all(type(number) is int and number >= 0 for number in numbers)
-            and it.get("file") == f"tables/{name}.jsonl"
-            and isinstance(it.get("sha256"), str)
-            and isinstance(it.get("columns"), dict)
-            and all(kind in KINDS for kind in it["columns"].values())
+            and table.get("file") == f"tables/{name}.jsonl"
+            and isinstance(table.get("sha256"), str)
+            and isinstance(table.get("columns"), dict)
+            and all(kind in KINDS for kind in table["columns"].values())
         )
         if not right:
             raise ValueError(f"its manifest is wrong about {name[:40]!r}")

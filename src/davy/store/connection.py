@@ -54,26 +54,26 @@ def open_any_version(url: str | None = None) -> Store:
 def inspect_versions(url: str | None = None) -> tuple[str | None, str]:
     """Return the version of the database at `url` (None where it is empty) and the one that we need."""
     with open_any_version(url) as store, store.read() as db:
-        found = schema_versions.version_of(db)
-        if found is None and schema_versions.tables_in(db):
+        version = schema_versions.version_of(db)
+        if version is None and schema_versions.tables_in(db):
             raise _foreign(store.url)
-        schema_versions.refuse_unreleased(str(store), found, database=str(store))
-    return found, schema_versions.newest_version()
+        schema_versions.refuse_unreleased(str(store), version, database=str(store))
+    return version, schema_versions.newest_version()
 
 
 def _settle(store: Store, *, create: bool, upgrade: bool) -> None:
     with store.read() as db:
-        found, empty = schema_versions.version_of(db), not schema_versions.tables_in(db)
-    if found is None and not empty:
+        version, empty = schema_versions.version_of(db), not schema_versions.tables_in(db)
+    if version is None and not empty:
         raise _foreign(store.url)
-    schema_versions.refuse_unreleased(str(store), found, database=str(store))
-    if found is None and not create:
+    schema_versions.refuse_unreleased(str(store), version, database=str(store))
+    if version is None and not create:
         raise UserError(f"{store} is empty. Make its tables: davy database create --database {store}")
-    if found is None or (found != schema_versions.newest_version() and _is_older(store, found, upgrade=upgrade)):
-        if found is not None and store.sqlite:
-            _copy_aside(sqlite_path(store.url), found)
+    if version is None or (version != schema_versions.newest_version() and _is_older(store, version, upgrade=upgrade)):
+        if version is not None and store.sqlite:
+            _copy_aside(sqlite_path(store.url), version)
         with store.write() as db:
-            if found is None and schema_versions.version_of(db) is None and schema_versions.tables_in(db):
+            if version is None and schema_versions.version_of(db) is None and schema_versions.tables_in(db):
                 raise _foreign(store.url)
             _run(db)
         return

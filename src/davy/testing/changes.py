@@ -44,16 +44,16 @@ def read_summary(path: Path) -> dict[str, Any]:
     """Return the summary that an earlier run wrote; a file that is none is an error."""
     path = path / "report.json" if path.is_dir() else path
     try:
-        found = json.loads(path.read_text("utf-8"))
+        summary = json.loads(path.read_text("utf-8"))
     except FileNotFoundError:
         raise UserError(
             f"There is no earlier run at {path}. Give a report.json, or the folder that holds it."
         ) from None
     except (OSError, ValueError) as error:
         raise UserError(f"{path} can't be read as an earlier run: {error}.") from None
-    if not isinstance(found, dict) or found.get("format") != FORMAT or "models" not in found:
+    if not isinstance(summary, dict) or summary.get("format") != FORMAT or "models" not in summary:
         raise UserError(f"{path} is not a report of davy check. Give the report.json that it wrote.")
-    return found
+    return summary
 
 
 def find_changes(now: dict[str, Any], before: dict[str, Any], suite: Suite) -> list[OutcomeChange]:

@@ -109,15 +109,15 @@ def _runs(
     # Everything is loaded before the first detector reads a case, so that a wrong name is an error at once.
     loaded = {name: _load(suite, model, question, given) for name, model in named.items()}
     runs = []
-    for name, found in loaded.items():
-        if isinstance(found, SuiteRun):
-            runs.append(found)
+    for name, scorer in loaded.items():
+        if isinstance(scorer, SuiteRun):
+            runs.append(scorer)
             continue
         # A function may call code that changed though its own file did not, so its answers are not kept.
-        kept = None if isinstance(found, FunctionScorer) else cache
+        kept = None if isinstance(scorer, FunctionScorer) else cache
         reporter.begin(name, len(suite.cases))
         runs.append(
-            run_suite(suite, found, name=name, question=question, cache=kept, batch=batch, progress=reporter.advance)
+            run_suite(suite, scorer, name=name, question=question, cache=kept, batch=batch, progress=reporter.advance)
         )
         reporter.end()
     return runs

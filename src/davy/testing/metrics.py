@@ -88,12 +88,12 @@ def accuracy_after_change(suite: Suite, run: SuiteRun, functionality: str | None
     A detector that is wrong before and after a change has not moved, but is still wrong: this counts it as wrong.
     """
     gold = {case.id: case.expected for case in suite.cases if case.test == "MFT"}
-    found = [
+    pairs = [
         (out.label == gold[str(case.pair)], cluster_of(case))
         for case, out in judged_cases(suite, run)
         if case.test == "INV" and case.pair in gold and functionality in (None, case.functionality)
     ]
-    return _share("accuracy after the change", found) if found else None
+    return _share("accuracy after the change", pairs) if pairs else None
 
 
 def failure_rate(passed: Metric | None) -> Metric | None:

@@ -150,14 +150,14 @@ def run_suite(
 
 
 def _answers_it(scorer: Scorer, question: str) -> None:
-    found = {each.name: each for each in scorer.questions}
-    if question not in found:
-        hint = nearest(question, list(found))
+    known = {each.name: each for each in scorer.questions}
+    if question not in known:
+        hint = nearest(question, list(known))
         raise UserError(
-            f"{scorer.name} does not answer {question!r}, which the suite asks; it answers {', '.join(found)}.{hint} "
+            f"{scorer.name} does not answer {question!r}, which the suite asks; it answers {', '.join(known)}.{hint} "
             f"Name the one that means the same: --question NAME{label_advice(scorer, question)}"
         )
-    if found[question].positive is None:
+    if known[question].positive is None:
         raise UserError(
             f"{scorer.name}'s question {question!r} is not a yes/no question, and the suite needs one"
             f"{label_advice(scorer, 'hate') or '.'}"
@@ -209,13 +209,13 @@ class _Asking:
         yes = scores.positive(self.question)
         chosen = scores.chosen(self.question)
         answered = scores.has_answer(question)
-        found: dict[str, Answer] = {}
+        answers: dict[str, Answer] = {}
         for i, case in enumerate(cases):
             if answered is not None and not answered[i]:
                 self.failed[case.id] = f"the detector does not answer {self.question!r} in this language"
             else:
-                found[case.id] = (round(float(yes[i]), 6) if yes is not None else 0.0, question.positive in chosen[i])
-        return found
+                answers[case.id] = (round(float(yes[i]), 6) if yes is not None else 0.0, question.positive in chosen[i])
+        return answers
 
 
 def _reason(error: Exception) -> str:

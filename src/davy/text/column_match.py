@@ -86,9 +86,9 @@ def _patterns(entries: Iterable[LexiconEntry]) -> list[str]:
 
     spelt = [(entry, spelling) for entry in entries if entry.kind != "harmless" for spelling in inflected_forms(entry)]
     folded = fold_series(pl.Series("t", [spelling for _, spelling in spelt], dtype=pl.String))
-    found: dict[str, None] = {}
+    patterns: dict[str, None] = {}
     for (entry, _), text in zip(spelt, folded, strict=True):
         if core := text.strip():
             before, after = entry.mode in ("word", "start"), entry.mode in ("word", "end")
-            found[f"{' ' * before}{core}{' ' * after}"] = None
-    return list(found)
+            patterns[f"{' ' * before}{core}{' ' * after}"] = None
+    return list(patterns)

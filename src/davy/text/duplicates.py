@@ -122,11 +122,11 @@ def near_pairs(bands: Iterable[Array], bits: Array, threshold: float) -> Pairs:
 
 def similarity(bits: Array, first: Array, second: Array) -> Array:
     """Return the estimated Jaccard index of pairs of texts, with bytes that agree by chance taken off."""
-    found = np.empty(len(first))
+    shares = np.empty(len(first))
     for at in range(0, len(first), 65_536):
         part = slice(at, at + 65_536)
-        found[part] = (bits[first[part]] == bits[second[part]]).mean(axis=1)
-    return np.maximum(0.0, (found - 1 / 256) / (1 - 1 / 256))
+        shares[part] = (bits[first[part]] == bits[second[part]]).mean(axis=1)
+    return np.maximum(0.0, (shares - 1 / 256) / (1 - 1 / 256))
 
 
 def keep_first(pairs: Pairs, n: int) -> Array:
@@ -185,10 +185,10 @@ def _candidates(keys: Array) -> Array:
     order, ordered = order[inside].astype(np.uint64), ordered[inside]
     opens = np.flatnonzero(np.concatenate([[True], ordered[1:] != ordered[:-1]]))
     first = order[np.repeat(opens, np.diff(np.append(opens, len(ordered))))]
-    found = [((order << np.uint64(32)) | first)[first != order]]
+    pairs = [((order << np.uint64(32)) | first)[first != order]]
     for back in range(1, NEIGHBOURS + 1):
         meets = ordered[back:] == ordered[:-back]
         if not meets.any():
             break
-        found.append((order[back:][meets] << np.uint64(32)) | order[:-back][meets])
-    return np.unique(np.concatenate(found))
+        pairs.append((order[back:][meets] << np.uint64(32)) | order[:-back][meets])
+    return np.unique(np.concatenate(pairs))

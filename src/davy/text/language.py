@@ -35,18 +35,18 @@ def detect(text: str) -> tuple[str, float]:
 def detect_many(texts: Iterable[str | None]) -> list[tuple[str, float]]:
     """Return the language and probability of each text, in order; null texts are `und`."""
     predict = _model().predict
-    found = []
+    languages = []
     for text in texts.to_list() if hasattr(texts, "to_list") else texts:
         # The model reads one line, and is surer of small letters than of shouting.
         line = _line(text) if text else ""
         if not _LETTER.search(line):
-            found.append(UNKNOWN)
+            languages.append(UNKNOWN)
             continue
         labels, shares = predict(line[:FIRST], k=1)
         if shares[0] < SURE and len(line) > FIRST:
             labels, shares = predict(line, k=1)
-        found.append((labels[0].removeprefix("__label__").lower(), min(1.0, float(shares[0]))))
-    return found
+        languages.append((labels[0].removeprefix("__label__").lower(), min(1.0, float(shares[0]))))
+    return languages
 
 
 def _line(text: str) -> str:

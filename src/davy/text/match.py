@@ -92,7 +92,7 @@ class Matcher:
         )
 
     def _hits(self, text: str, protects: Sequence[bool]) -> list[tuple[Span, bool]]:
-        """Return every span that holds, with whether it only protects; none where all patterns found are `protects`."""
+        """Return every span that holds, with whether it only protects; none where every match is `protects`."""
         if self._automaton is None or not text:
             return []
         waiting: list[tuple[TextVariant, str, list[tuple[int, int, int]]]] = []
@@ -100,19 +100,19 @@ class Matcher:
         for reading in text_variants(text):
             plain = reading.text.translate(reading.table)
             squeezed = squeeze(f" {plain} ")
-            found = [
+            matches = [
                 (index, start, end)
                 for index, start, end in self._automaton.find_matches_as_indexes(squeezed, overlapping=True)
                 if not (doubles := self._doubles[index]) or any(pair in plain for pair in doubles)
             ]
-            if found:
-                waiting.append((reading, squeezed, found))
-                hurtful = hurtful or not all(protects[index] for index, _, _ in found)
+            if matches:
+                waiting.append((reading, squeezed, matches))
+                hurtful = hurtful or not all(protects[index] for index, _, _ in matches)
         if not hurtful:
             return []
         hits: list[tuple[Span, bool]] = []
-        for reading, squeezed, found in waiting:
-            hits.extend(_verified(text, reading, squeezed, [(self._forms[i], start, end) for i, start, end in found]))
+        for reading, squeezed, matches in waiting:
+            hits.extend(_verified(text, reading, squeezed, [(self._forms[i], start, end) for i, start, end in matches]))
         return hits
 
 
@@ -123,7 +123,7 @@ def matcher(lexicon: Lexicon) -> Matcher:
 
 
 def _forms(entry: LexiconEntry) -> list[_Form]:
-    found = []
+    forms = []
     for spelling in inflected_forms(entry):
         folded = " ".join(spelling.translate(letters()).split())
         if not folded:
@@ -131,14 +131,14 @@ def _forms(entry: LexiconEntry) -> list[_Form]:
         groups = _runs(folded)
         core, runs = "".join(char for char, _ in groups), tuple(n for _, n in groups)
         form = _Form(entry, core, runs, umlaut=any(char in "äöüÄÖÜ" for char in spelling))
-        found.append(form)
+        forms.append(form)
         if entry.kind != "harmless":
             at = form.vowel
-            found.append(_Form(entry, core[:at] + STAR + core[at + 1 :], runs, masked=True))
+            forms.append(_Form(entry, core[:at] + STAR + core[at + 1 :], runs, masked=True))
             if runs[at] > 1:
                 split = (*runs[:at], 1, runs[at] - 1, *runs[at + 1 :])
-                found.append(_Form(entry, core[:at] + STAR + core[at:], split, masked=True))
-    return found
+                forms.append(_Form(entry, core[:at] + STAR + core[at:], split, masked=True))
+    return forms
 
 
 def _runs(word: str) -> list[tuple[str, int]]:

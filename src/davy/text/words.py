@@ -40,12 +40,12 @@ def find_words(text: str) -> tuple[tuple[int, int], ...]:
 def marked_words(text: str, spans: Iterable[TextSpan]) -> set[int]:
     """Return the places of the words that spans touch, whatever their labels."""
     words = find_words(text)
-    found: set[int] = set()
+    marked: set[int] = set()
     for span in spans:
         first = bisect_right(words, span.start, key=lambda word: word[1])
         after = bisect_left(words, span.end, key=lambda word: word[0])
-        found.update(range(first, after))
-    return found
+        marked.update(range(first, after))
+    return marked
 
 
 def join_words(text: str, places: Collection[int], label: str = "") -> list[TextSpan]:

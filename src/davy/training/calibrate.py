@@ -114,11 +114,11 @@ def _judged(scores: Scores, question: Question, rows: Array, answers: Array) -> 
 
 def _fit_temperatures(scores: Scores, settled: Sequence[tuple[Question, Array, Array]]) -> dict[str, float]:
     """Return the temperature of each question with which its settled answers are likeliest."""
-    found = {}
+    temperatures = {}
     for question, rows, answers in settled:
         logits = np.log(np.clip(scores.probabilities[question.name][rows], TINY, 1))
-        found[question.name] = fit_temperature(logits, answers, lowest=1 / SHARPEST, highest=SHARPEST)
-    return found
+        temperatures[question.name] = fit_temperature(logits, answers, lowest=1 / SHARPEST, highest=SHARPEST)
+    return temperatures
 
 
 def _is_yes_no(question: Question) -> bool:
@@ -129,23 +129,23 @@ def _figures(
     question: Question, block: Array, gold: Array, temperature: float, threshold: Any, rule: str | None
 ) -> dict[str, float]:
     """Return the numbers of a question and what they give: `davy evaluate`'s figures, and the cost where that rules."""
-    found = {"temperature": temperature}
+    figures = {"temperature": temperature}
     labels = np.arange(block.shape[1])
     chosen, chance, truth = block.argmax(axis=1), block, (gold[:, None] == labels).astype(np.float64)
     if _is_yes_no(question):
         yes = question.label_names.index(str(question.positive))
         chosen = np.where(block[:, yes] >= threshold, yes, 1 - yes)
         chance, truth = block[:, yes], truth[:, yes]
-        found["threshold"] = float(np.mean(threshold))
-    found["log loss"] = log_loss(np.log(np.clip(block, TINY, 1)), gold)
+        figures["threshold"] = float(np.mean(threshold))
+    figures["log loss"] = log_loss(np.log(np.clip(block, TINY, 1)), gold)
     brier, error = calibration_metrics(np.clip(chance, 0, 1), truth, bootstrap=Bootstrap(0))
-    found |= {"Brier score": float(brier.value or 0.0), "calibration error": float(error.value or 0.0)}
-    found["macro-F1"] = macro_f1_of_tables(gold[:, None] == labels, chosen[:, None] == labels)
+    figures |= {"Brier score": float(brier.value or 0.0), "calibration error": float(error.value or 0.0)}
+    figures["macro-F1"] = macro_f1_of_tables(gold[:, None] == labels, chosen[:, None] == labels)
     if _is_yes_no(question):
         flagged, is_yes = chosen == yes, gold == yes
-        found["precision"] = float((flagged & is_yes).sum() / max(1, flagged.sum()))
-        found["recall"] = float((flagged & is_yes).sum() / max(1, is_yes.sum()))
+        figures["precision"] = float((flagged & is_yes).sum() / max(1, flagged.sum()))
+        figures["recall"] = float((flagged & is_yes).sum() / max(1, is_yes.sum()))
         worth = cost_of_a_miss(rule)
         if worth is not None:
-            found["cost a post"] = float(((flagged & ~is_yes).sum() + worth * (~flagged & is_yes).sum()) / len(gold))
-    return {name: round(value, 6) for name, value in found.items()}
+            figures["cost a post"] = float(((flagged & ~is_yes).sum() + worth * (~flagged & is_yes).sum()) / len(gold))
+    return {name: round(value, 6) for name, value in figures.items()}

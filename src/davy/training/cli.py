@@ -101,13 +101,13 @@ def calibrate(
       davy calibrate embedded-en edos/ --corpus edos --split dev --threshold precision=0.9 --out careful
     """
     require_empty_folder(out)
-    calibrated, found = run()
+    calibrated, calibration = run()
     with replaced_folder(out) as draft:
         calibrated.save(draft)
     if json:
-        console.json({**found.to_dict(), "model": str(out)})
+        console.json({**calibration.to_dict(), "model": str(out)})
         return
-    show_calibration(found)
+    show_calibration(calibration)
     console.note(f"Written: {out}. Use it: davy score posts.csv --model {out}")
 
 
@@ -167,18 +167,18 @@ def export(
       davy export memes/concat --out my-memes
     """
 
-    found, calibration = run()
+    record, calibration = run()
     if json:
-        console.json({**found, **(calibration.to_dict() if calibration else {})})
+        console.json({**record, **(calibration.to_dict() if calibration else {})})
         return
-    if "gaps" in found:
-        rows = [(name, it["mean"], it["largest"], it["labels moved"]) for name, it in found["gaps"].items()]
-        title = f"Scores before and after, {found['posts']} posts"
+    if "gaps" in record:
+        rows = [(name, it["mean"], it["largest"], it["labels moved"]) for name, it in record["gaps"].items()]
+        title = f"Scores before and after, {record['posts']} posts"
         console.table(["question", "mean gap", "largest gap", "labels moved"], rows, title=title, right=["mean gap"])
     if calibration is not None:
         show_calibration(calibration)
-    given = "--image meme.png" if found["engine"] == "meme-onnx" else "posts.csv"
-    console.note(f"Written: {out}, {found['bytes'] / 1e6:.1f} MB. Use it: davy score {given} --model {out}")
+    given = "--image meme.png" if record["engine"] == "meme-onnx" else "posts.csv"
+    console.note(f"Written: {out}, {record['bytes'] / 1e6:.1f} MB. Use it: davy score {given} --model {out}")
 
 
 @verb_command(distil_action.pretrain, "files encoder out encoding hide seed set json")

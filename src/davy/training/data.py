@@ -113,7 +113,7 @@ def batches_longest_first(lengths: np.ndarray, batch: int) -> Iterator[np.ndarra
 
 def make_targets(questions: tuple[Question, ...], posts: pl.DataFrame, config: Config) -> Targets:
     """Return what each head should say about each post, weighted by question and, if asked for, by class."""
-    found = Targets.empty(heads_of(questions), len(posts))
+    made = Targets.empty(heads_of(questions), len(posts))
     posts = posts if config.consistent else fill_implied_no(posts, questions)
     columns = parse_gold(posts, questions)
     for question, rows, table in gold_targets(questions, posts):
@@ -125,8 +125,8 @@ def make_targets(questions: tuple[Question, ...], posts: pl.DataFrame, config: C
             counts = table.sum(axis=0).clip(1)
             power = 1.0 if config.class_weights == "balanced" else 0.5
             weight *= ((counts.sum() / ((table.sum(axis=0) > 0).sum() * counts)) ** power)[table.argmax(axis=1)]
-        found.answer(question.name, torch.from_numpy(rows), torch.from_numpy(table), torch.from_numpy(weight))
-    return _softened(found, questions, posts, config) if config.soft else found
+        made.answer(question.name, torch.from_numpy(rows), torch.from_numpy(table), torch.from_numpy(weight))
+    return _softened(made, questions, posts, config) if config.soft else made
 
 
 def _is_led_to(

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 def shared_questions(teachers: Sequence[Scorer]) -> tuple[Question, ...]:
     """Return the questions that every teacher answers with the same labels."""
-    found = [
+    questions = [
         question
         for question in teachers[0].questions
         if all(
@@ -41,11 +41,11 @@ def shared_questions(teachers: Sequence[Scorer]) -> tuple[Question, ...]:
             for teacher in teachers[1:]
         )
     ]
-    if not found:
+    if not questions:
         raise UserError(
             "The teachers have no question in common with the same labels. Name teachers that agree on one."
         )
-    return tuple(found)
+    return tuple(questions)
 
 
 def teacher_targets(posts: pl.DataFrame, teachers: Sequence[Scorer], questions: tuple[Question, ...]) -> Targets:

@@ -133,13 +133,13 @@ def _load_masked_model(encoder: str) -> Any:
     from transformers import AutoModelForMaskedLM
 
     try:
-        model, found = AutoModelForMaskedLM.from_pretrained(
+        model, loading = AutoModelForMaskedLM.from_pretrained(
             encoder, use_safetensors=True, output_loading_info=True, **download_options(encoder)
         )
     except (OSError, ValueError, KeyError) as error:
         raise encoder_error(encoder, error) from error
     # A head that guesses words may be new; an encoder that is new has forgotten everything.
-    check_complete(encoder, [it for it in found["missing_keys"] if it.startswith(model.base_model_prefix)])
+    check_complete(encoder, [it for it in loading["missing_keys"] if it.startswith(model.base_model_prefix)])
     return model
 
 

@@ -60,13 +60,13 @@ class History:
 
 def versions() -> dict[str, str]:
     """Return the versions of what a run rests on."""
-    found = {"python": platform.python_version()}
+    packages = {"python": platform.python_version()}
     for package in PACKAGES:
         try:
-            found[package] = version(package)
+            packages[package] = version(package)
         except PackageNotFoundError:
             continue
-    return found
+    return packages
 
 
 def write_run(
@@ -97,13 +97,13 @@ def summary(histories: Sequence[History]) -> dict[str, dict[str, float]]:
     """Return each figure's mean at the seeds' best checkpoints and, of several seeds, the standard deviation."""
     bests = [history.records[history.best] for history in histories if history.best >= 0]
     names = [name for name in (bests[0] if bests else {}) if name not in ("epoch", "seconds", "loss")]
-    found = {}
+    figures = {}
     for name in names:
         values = [float(best[name]) for best in bests]
-        found[name] = {"mean": round(statistics.fmean(values), 4), "n": len(values)}
+        figures[name] = {"mean": round(statistics.fmean(values), 4), "n": len(values)}
         if len(values) > 1:
-            found[name]["sd"] = round(statistics.stdev(values), 4)
-    return found
+            figures[name]["sd"] = round(statistics.stdev(values), 4)
+    return figures
 
 
 def curves_svg(histories: dict[int, History]) -> str:
@@ -113,13 +113,13 @@ def curves_svg(histories: dict[int, History]) -> str:
     lines: dict[str, list[tuple[float, float]]] = {}
     bands: dict[str, list[tuple[float, float, float]]] = {}
     for name in ("loss", "dev loss", MEAN):
-        found: dict[int, list[float]] = {}
+        scores: dict[int, list[float]] = {}
         for record in (record for history in histories.values() for record in history.records):
             if (value := _drawn(name, record)) is not None:
-                found.setdefault(record["epoch"], []).append(value)
-        if found:
-            lines[name] = [(epoch, statistics.fmean(values)) for epoch, values in sorted(found.items())]
-            bands[name] = [(epoch, min(values), max(values)) for epoch, values in sorted(found.items())]
+                scores.setdefault(record["epoch"], []).append(value)
+        if scores:
+            lines[name] = [(epoch, statistics.fmean(values)) for epoch, values in sorted(scores.items())]
+            bands[name] = [(epoch, min(values), max(values)) for epoch, values in sorted(scores.items())]
     title = f"Training, {len(histories)} seeds" if len(histories) > 1 else "Training"
     return plots.line(lines, x="epoch", title=title, bands=bands if len(histories) > 1 else None).svg()
 

@@ -217,12 +217,12 @@ def dev_evaluation(
 
 def macro_f1s(logits: torch.Tensor, wanted: Targets) -> dict[str, float]:
     """Return macro-F1 for each head over the labels that occur, on the posts that have an answer."""
-    found = {}
+    scores = {}
     for place, (head, columns) in enumerate(zip(wanted.heads, columns_of(wanted.heads).values(), strict=True)):
         rows = wanted.weights[:, place] > 0
         if not bool(rows.any()):
             continue
         gold, block = wanted.values[rows][:, columns] > 0.5, logits[rows][:, columns]
         pick = block > 0 if head.multilabel else torch.nn.functional.one_hot(block.argmax(1), head.labels) > 0
-        found[head.name] = round(macro_f1_of_tables(gold.cpu().numpy(), pick.cpu().numpy()), 4)
-    return found
+        scores[head.name] = round(macro_f1_of_tables(gold.cpu().numpy(), pick.cpu().numpy()), 4)
+    return scores

@@ -234,11 +234,11 @@ def freeze(name: Name, phase: Annotated[str, typer.Argument(help="The phase.")],
     with open_store(database) as store:
         with store.read() as db:
             challenge = challenges.get(db, name)
-        found = find_phase(challenge, phase)
+        chosen_phase = find_phase(challenge, phase)
         for task in challenge.tasks:
-            rank_board(store, found.id, task.name)
+            rank_board(store, chosen_phase.id, task.name)
         with store.write() as db:
-            freeze_boards(db, challenge, found, by=events.SHELL)
+            freeze_boards(db, challenge, chosen_phase, by=events.SHELL)
     console.note(f"The boards of {phase!r} are frozen.")
 
 

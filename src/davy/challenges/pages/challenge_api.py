@@ -32,14 +32,14 @@ Submits = Annotated[ChallengePlace, Depends(by_key("submit", "submit"))]
 @router.get("")
 def list_challenges(request: Request, who: Reads) -> list[dict[str, Any]]:
     """Return the challenges that the key's owner may see."""
-    found = []
+    rows = []
     with context_of(request).store.read() as db:
         for each in challenges.list_challenges(db):
             try:
-                found.append(_described(find_place(db, each.id, who)))
+                rows.append(_described(find_place(db, each.id, who)))
             except UserError:
                 continue
-    return found
+    return rows
 
 
 @router.get("/{challenge_id}")
@@ -51,14 +51,14 @@ def show(place: Sees) -> dict[str, Any]:
 @router.get("/{challenge_id}/board")
 def board(request: Request, place: Sees, phase: str, task: str) -> dict[str, Any]:
     """Return a board; one that the key's owner may not read is refused."""
-    found, asked = action.find_phase(place.challenge, phase), action.find_task(place.challenge, task)
-    if not place.reads_board(found, now()):
+    chosen_phase, asked = action.find_phase(place.challenge, phase), action.find_task(place.challenge, task)
+    if not place.reads_board(chosen_phase, now()):
         raise LocalizedError("board_hidden", status=403)
     with context_of(request).store.read() as db:
-        kept = challenges.find_board(db, found.id, asked.name)
+        kept = challenges.find_board(db, chosen_phase.id, asked.name)
     if kept is None:
         raise LocalizedError("no_board", status=404)
-    return public_board(place.challenge, found, asked, kept)
+    return public_board(place.challenge, chosen_phase, asked, kept)
 
 
 @router.get("/{challenge_id}/submissions")

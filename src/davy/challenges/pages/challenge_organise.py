@@ -206,11 +206,11 @@ def asked_often(sent: Sequence[Submission]) -> dict[str, list[dict[str, Any]]]:
     for each in sorted(sent, key=lambda one: one.id):
         if each.figure is not None and each.figure["value"] is not None:
             groups.setdefault((each.team, each.phase, each.task), []).append(float(each.figure["value"]))
-    found: dict[str, list[dict[str, Any]]] = {}
+    questions: dict[str, list[dict[str, Any]]] = {}
     for (team, phase, task), values in groups.items():
         row = {"phase": phase, "task": task, "times": len(values), "best": max(values), "ladder": ladder(values)[-1]}
-        found.setdefault(team, []).append(row)
-    return found
+        questions.setdefault(team, []).append(row)
+    return questions
 
 
 @router.get("/challenges/{challenge_id}/analysis")
@@ -220,23 +220,23 @@ def analysis(request: Request, place: Runs, phase: str = "", task: str = "", for
     chosen = action.find_phase(challenge, phase) if phase else challenge.phases[-1]
     asked = action.find_task(challenge, task) if task else challenge.tasks[0]
     with context_of(request).store.read() as db:
-        found = analyse_board(db, challenge, chosen, asked)
-    if format == "csv" and found is not None:
-        lines = [f'"{key}",{n},{len(found.systems)}' for key, n in zip(found.ids, found.right_counts, strict=True)]
+        board = analyse_board(db, challenge, chosen, asked)
+    if format == "csv" and board is not None:
+        lines = [f'"{key}",{n},{len(board.systems)}' for key, n in zip(board.ids, board.right_counts, strict=True)]
         name = f"{challenge.id}-{chosen.name}-{asked.name}-errors.csv"
         headers = {"Content-Disposition": f'attachment; filename="{name}"'}
         return Response("\n".join(["id,right,systems", *lines, ""]), media_type="text/csv", headers=headers)
     picture = ""
-    if found is not None:
+    if board is not None:
         title = render.translator_of(request)("analysis.confusion")
-        picture = Markup(confusion_svg(found.labels, found.confusion_shares, title=title))  # noqa: S704 — it escapes
+        picture = Markup(confusion_svg(board.labels, board.confusion_shares, title=title))  # noqa: S704 — it escapes
     return challenge_page(
         request,
         place,
         "challenge_analysis.html",
         phase=chosen,
         task=asked,
-        found=found,
+        found=board,
         picture=picture,
-        pairs=found.pairs[:PAIRS] if found else (),
+        pairs=board.pairs[:PAIRS] if board else (),
     )

@@ -299,9 +299,9 @@ def act_on(request: Request, place: Submits, submission_id: str, act: str, form:
 def _own(db: Connection, place: ChallengePlace, submission_id: str) -> dict[str, Any]:
     """Return a submission of this person's team; another's is answered like one that there isn't."""
     try:
-        found = submissions.get(db, submission_id)
+        submission = submissions.get(db, submission_id)
     except UserError:
         raise LocalizedError("no_such", status=404) from None
-    if place.team is None or found.team != place.team.id:
+    if place.team is None or submission.team != place.team.id:
         raise LocalizedError("no_such", status=404)
-    return _lines(place, [found])[0]
+    return _lines(place, [submission])[0]

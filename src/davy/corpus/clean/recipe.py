@@ -93,7 +93,7 @@ def parse(raw: bytes, file: str) -> CleaningRecipe:
 
 
 def from_list(steps: Sequence[Sequence[Any]]) -> tuple[Step, ...]:
-    """Return steps from what `Recipe.to_list` made."""
+    """Return steps from what `CleaningRecipe.to_list` made."""
     return tuple(
         STEPS[name](**{_slot(key): tuple(v) if isinstance(v, list) else v for key, v in given.items()})
         for name, given in steps

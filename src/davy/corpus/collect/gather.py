@@ -156,11 +156,11 @@ class _Work:
     def choose(self, number: int, strategy: Strategy) -> None:
         """Take the chosen posts of an earlier corpus."""
         done = self._parts.done
-        found = choose_posts(strategy, collected_at=self._at)
-        new = found.filter(~pl.col("id").is_in(self._seen) & pl.col("id").is_first_distinct())
+        posts = choose_posts(strategy, collected_at=self._at)
+        new = posts.filter(~pl.col("id").is_in(self._seen) & pl.col("id").is_first_distinct())
         kept = new if strategy.cap is None else new.head(strategy.cap)
-        done.read += len(found)
-        done.repeated += len(found) - len(new)
+        done.read += len(posts)
+        done.repeated += len(posts) - len(new)
         done.matched += len(new)
         done.kept += len(kept)
         done.taken[strategy.name] = len(kept)

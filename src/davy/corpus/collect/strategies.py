@@ -91,14 +91,14 @@ def read(path: Path) -> list[Strategy]:
     listed = root.get("strategies") if isinstance(root, YamlMap) else root
     if not isinstance(listed, YamlList) or not listed:
         raise UserError(f"{path} has no list of strategies. Write `strategies:` and one item for each.")
-    found = [
+    strategies = [
         _strategy(plain_values(entry, numbers=False), f"{path}:{line_at(entry, 1)}, strategy {number}", path.parent)
         for number, entry in enumerate(listed, 1)
     ]
-    names = [strategy.name for strategy in found]
+    names = [strategy.name for strategy in strategies]
     if twice := next((name for name in names if names.count(name) > 1), None):
         raise UserError(f"{path}: two strategies are called {twice!r}. Give each a name of its own.")
-    return found
+    return strategies
 
 
 def strategies_of(

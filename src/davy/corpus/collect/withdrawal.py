@@ -38,17 +38,17 @@ class ClearedFile:
 
 def withdrawn_ids(given: Sequence[str], platform: str | None = None) -> list[str]:
     """Return the ids that arguments name: each an id, an address, a file with one a line, or `-` for stdin."""
-    found: list[str] = []
+    read_ids: list[str] = []
     for one in given:
         if one == STDIO:
-            found += sys.stdin.read().splitlines()
+            read_ids += sys.stdin.read().splitlines()
         elif Path(one).is_file():
-            found += read_text(one, "ids").splitlines()
+            read_ids += read_text(one, "ids").splitlines()
         else:
-            found.append(one)
+            read_ids.append(one)
     ids = [
         key
-        for line in found
+        for line in read_ids
         if (word := line.strip()) and not word.startswith("#")
         for key in possible_ids(word, platform)
     ]
@@ -59,20 +59,20 @@ def withdrawn_ids(given: Sequence[str], platform: str | None = None) -> list[str
 
 def possible_ids(name: str, platform: str | None = None) -> list[str]:
     """Return the ids that a post may have here, by its id, its number on a platform, or its address."""
-    found = [name]
+    ids = [name]
     if platform is not None:
-        found.append(f"{canonical_name(platform)}:{name}")
+        ids.append(f"{canonical_name(platform)}:{name}")
     if name.startswith("at://"):
-        found.append(bluesky.key(name))
+        ids.append(bluesky.key(name))
     elif match := re.match(r"https://(?:www\.|mobile\.)?(?:twitter|x)\.com/\w+/status/(\d+)", name):
-        found.append(f"x:{match[1]}")
+        ids.append(f"x:{match[1]}")
     elif match := re.match(r"https://(?:\w+\.)?reddit\.com/r/\w+/comments/(\w+)(?:/[^/]*/(\w+))?", name):
-        found.append(f"reddit:t1_{match[2]}" if match[2] else f"reddit:t3_{match[1]}")
+        ids.append(f"reddit:t1_{match[2]}" if match[2] else f"reddit:t3_{match[1]}")
     elif match := re.match(r"https://(?:www\.)?gab\.com/\w+/posts/(\d+)", name):
-        found.append(f"gab:{match[1]}")
+        ids.append(f"gab:{match[1]}")
     elif name.startswith("https://"):
-        found.append(mastodon.key(name))
-    return found
+        ids.append(mastodon.key(name))
+    return ids
 
 
 def clear(path: Path, ids: Iterable[str], *, change: bool = True) -> ClearedFile:

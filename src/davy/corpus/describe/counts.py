@@ -73,7 +73,7 @@ class EmojiCounts:
 
 def levels(posts: pl.DataFrame, scheme: Scheme | None = None) -> list[LabelLevel]:
     """Return the answers to each question that has a column `Q.gold`, parents first; unused labels count 0."""
-    found = []
+    label_levels = []
     for column in posts.columns:
         if column not in gold_of_labels(posts.columns):
             continue
@@ -91,22 +91,22 @@ def levels(posts: pl.DataFrame, scheme: Scheme | None = None) -> list[LabelLevel
             while question.under:
                 depth, question = depth + 1, scheme.question(question.under[0])
         order = [*known, *(label for label, _ in given.most_common() if label not in known)]
-        found.append(
+        label_levels.append(
             LabelLevel(name, {label: given.get(label, 0) for label in order}, len(cells), depth, under, no, implied)
         )
-    return found
+    return label_levels
 
 
 def origins(posts: pl.DataFrame) -> dict[str, list[tuple[str, int]]]:
     """Return for each column of origin that has values the posts a value, most first; null is `(none)`."""
-    found: dict[str, list[tuple[str, int]]] = {}
+    counts: dict[str, list[tuple[str, int]]] = {}
     for column in ORIGINS:
         if column not in posts.columns or posts[column].null_count() == len(posts):
             continue
         counted = Counter(posts[column].cast(pl.String).fill_null("(none)")).most_common()
         rest = sum(n for _, n in counted[MOST:])
-        found[column] = counted[:MOST] + ([(f"({len(counted) - MOST} others)", rest)] if rest else [])
-    return found
+        counts[column] = counted[:MOST] + ([(f"({len(counted) - MOST} others)", rest)] if rest else [])
+    return counts
 
 
 def cross_counts(

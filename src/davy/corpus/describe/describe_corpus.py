@@ -118,10 +118,10 @@ def write_description(corpus: DescribedCorpus, out: Path, *, cloud_size: str = "
 
     Words of the clouds are sized by `npmi`, or by `frequency` in the class.
     """
-    found, papers = corpus.statistics, corpus.documents
+    statistics, papers = corpus.statistics, corpus.documents
     try:
         (out / "clouds").mkdir(parents=True, exist_ok=True)
-        for (question, label), picture in clouds(found, cloud_size).items():
+        for (question, label), picture in clouds(statistics, cloud_size).items():
             stem = "".join(c if c.isalnum() else "-" for c in f"{question}-{label}").strip("-").lower()[:80]
             picture.write(out / "clouds" / f"{stem}.svg")
             picture.write(out / "clouds" / f"{stem}.png")
@@ -132,10 +132,12 @@ def write_description(corpus: DescribedCorpus, out: Path, *, cloud_size: str = "
         }  # fmt: skip
         for file, text in texts.items():
             write_text(out / file, text)
-        frames = [frame.with_columns(question=pl.lit(q)) for q, frame in found.words.items()]
+        frames = [frame.with_columns(question=pl.lit(q)) for q, frame in statistics.words.items()]
         if frames:
             pl.concat(frames).select("question", pl.exclude("question")).write_csv(out / "words.csv")
     except OSError as error:
         raise UserError(f"Can't write in {out}: {error.strerror}.") from None
-    shown = page(found, papers, cloud_size=cloud_size, memes=corpus.memes, pictures=corpus.pictures, command=command)
+    shown = page(
+        statistics, papers, cloud_size=cloud_size, memes=corpus.memes, pictures=corpus.pictures, command=command
+    )
     shown.write(out / "report.html")

@@ -194,11 +194,11 @@ def _token_counts(posts: pl.DataFrame, names: list[str], first: str) -> dict[str
     """Return how many tokens the text of each meme has, by class, and by the first question where classes are kinds."""
     n = tokens(posts["text"]).list.len()
     counted = posts.with_columns(_n=n)
-    found = {name: counted.filter(pl.col("_class") == name)["_n"].to_list() for name in names}
+    by_class = {name: counted.filter(pl.col("_class") == name)["_n"].to_list() for name in names}
     if first and f"{first}" in posts.columns and _has(posts, "kind"):
         for label in sorted(posts[first].drop_nulls().unique()):
-            found[f"{first.removesuffix('.gold')}: {label}"] = counted.filter(pl.col(first) == label)["_n"].to_list()
-    return found
+            by_class[f"{first.removesuffix('.gold')}: {label}"] = counted.filter(pl.col(first) == label)["_n"].to_list()
+    return by_class
 
 
 def _examples(posts: pl.DataFrame) -> list[dict[str, str]]:

@@ -287,11 +287,11 @@ def _sources(posts: pl.DataFrame, plan: SamplingPlan) -> tuple[list[tuple[str, A
     if plan.by is None:
         return [("all", np.arange(len(posts)))], {}
     names = column_of(posts, plan.by).cast(pl.String).str.to_lowercase()
-    found = sorted(set(names.drop_nulls()))
-    wanted = sorted({*(name.lower() for name in plan.pools)}) or found
-    lost = [name for name in wanted if name not in found]
+    sources = sorted(set(names.drop_nulls()))
+    wanted = sorted({*(name.lower() for name in plan.pools)}) or sources
+    lost = [name for name in wanted if name not in sources]
     if len(lost) == len(wanted):
-        holds = ", ".join(found[:10]) or "nothing"
+        holds = ", ".join(sources[:10]) or "nothing"
         raise UserError(f"No post has {', '.join(map(repr, wanted))} in column {plan.by!r}; it holds {holds}.")
     sizes = dict(names.fill_null("").value_counts().sort(names.name).iter_rows())
     left_out = {name or f"no {plan.by}": size for name, size in sizes.items() if name not in wanted}

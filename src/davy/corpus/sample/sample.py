@@ -40,7 +40,7 @@ COLUMN = "column:"
 
 def parse_judges(given: Sequence[str], usual: Mapping[str, str], wanted: Sequence[str]) -> dict[str, str]:
     """Return who each judge is: what the plan says, or what `NAME=WHO` says instead; `wanted` are those it asks."""
-    found = dict(usual)
+    judges = dict(usual)
     for one in given:
         name, sign, who = (part.strip() for part in one.partition("="))
         if not sign or not name or not who:
@@ -48,8 +48,8 @@ def parse_judges(given: Sequence[str], usual: Mapping[str, str], wanted: Sequenc
         if name not in wanted:
             asked = f"it asks {', '.join(wanted)}" if wanted else "it asks none"
             raise UserError(f"--judge {one!r}: the plan has no judge {name!r}; {asked}.{nearest(name, list(wanted))}")
-        found[name] = who
-    return found
+        judges[name] = who
+    return judges
 
 
 def judge_columns(who: Mapping[str, str], wanted: Sequence[str]) -> list[str]:

@@ -60,14 +60,14 @@ def find_links(
     if columns is None:
         columns = [f"{PARENT}?"]
     columns = [_plain(name) for name in columns if not name.endswith("?") or _has_values(posts, _plain(name))]
-    found = [_parents(posts) if column == PARENT else _equal(posts, column) for column in columns]
+    links = [_parents(posts) if column == PARENT else _equal(posts, column) for column in columns]
     if near:
         if not 0.3 <= near <= 1:
             raise UserError(f"Near duplicates are those alike by 0.3 to 1, not {near:g}; 0 turns them off.")
-        found.append(_alike(posts, near))
+        links.append(_alike(posts, near))
     if facts is not None and near_pictures:
-        found.append(_pictures_alike(facts, near_pictures))
-    return found
+        links.append(_pictures_alike(facts, near_pictures))
+    return links
 
 
 def group_rows(n: int, found: Sequence[Links]) -> Array:

@@ -115,8 +115,8 @@ def split(posts: pl.DataFrame, plan: SplitPlan, facts: PictureFacts | None = Non
 def _split(posts: pl.DataFrame, plan: SplitPlan, facts: PictureFacts | None) -> SplitResult:
     import polars as pl
 
-    found = find_links(posts, plan.groups, plan.near_duplicates, facts, plan.near_pictures)
-    tied = group_rows(len(posts), found)
+    links = find_links(posts, plan.groups, plan.near_duplicates, facts, plan.near_pictures)
+    tied = group_rows(len(posts), links)
     strata = strata_of(posts, plan.stratify)
     sizes = plan.sizes(len(posts))
     parts, short = _composed(posts, plan, tied, sizes) if plan.composition else ([None] * len(posts), [])
@@ -136,7 +136,7 @@ def _split(posts: pl.DataFrame, plan: SplitPlan, facts: PictureFacts | None) -> 
         int(counts[counts > 1].sum()),
         int(counts.max()),
         tuple(short),
-        (*_proved(column, found), *_watched(posts, column, plan, facts)),
+        (*_proved(column, links), *_watched(posts, column, plan, facts)),
     )
 
 

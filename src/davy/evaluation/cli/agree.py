@@ -120,7 +120,7 @@ def agree(
     rows, item, who, asked = _read(file, item, annotator or [], names, by, wide, known, text, format, encoding)
     rows, asked = _in_words_of(known, rows, asked, order)
     with console.progress("Measuring agreement") as step:
-        found = study_table(
+        studies = study_table(
             rows,
             asked,
             item=item,
@@ -137,17 +137,17 @@ def agree(
         "file": display_name(file),
         "data": rows_hash(rows),
         "settings": settings,
-        "studies": [s.to_dict() for s in found],
+        "studies": [s.to_dict() for s in studies],
     }
     if out is not None and out.suffix in PICTURES:
-        write_pictures(found, out, coefficient, data=result["data"], command=shlex.join(console.command_line()))
+        write_pictures(studies, out, coefficient, data=result["data"], command=shlex.join(console.command_line()))
         console.note(f"Wrote {out}")
     elif out is not None:
         _write(result, out)
     if json:
         console.json(result)
     else:
-        show(found, by, coefficient, by is None if pairs is None else pairs, bootstrap)
+        show(studies, by, coefficient, by is None if pairs is None else pairs, bootstrap)
 
 
 def _parse_named(text: str) -> tuple[str, str]:
@@ -262,11 +262,11 @@ def _in_words_of(
         return rows, [replace(each, labels=labels, ordered=True) for each in asked]
     if scheme is None:
         return rows, asked
-    found = []
+    questions = []
     for each in asked:
         rows, question = _apply_scheme(scheme, rows, each)
-        found.append(question)
-    return _fill_implied(scheme, rows, {each.name: each.column for each in found}), found
+        questions.append(question)
+    return _fill_implied(scheme, rows, {each.name: each.column for each in questions}), questions
 
 
 def _apply_scheme(scheme: Scheme, rows: pl.DataFrame, asked: StudyQuestion) -> tuple[pl.DataFrame, StudyQuestion]:

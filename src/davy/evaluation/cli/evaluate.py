@@ -126,23 +126,23 @@ def explain(
     """
     if out is not None:
         require_folder_of(out)
-    found = run()
+    figures = run()
     if out is not None:
-        write_json(out, found.to_dict())
+        write_json(out, figures.to_dict())
         console.note(f"Wrote {out}")
     if json:
-        console.json(found.to_dict())
+        console.json(figures.to_dict())
         return
     rows = [
         (name, *(_cell(metric.value, metric.low, metric.high) for metric in metrics))
-        for name, metrics in found.metrics.items()
+        for name, metrics in figures.metrics.items()
     ]
-    title = f"{found.posts:,} posts, of which people marked {found.share:.0%} on average"
+    title = f"{figures.posts:,} posts, of which people marked {figures.share:.0%} on average"
     console.table(
         ["weights", *EXPLANATION_FIGURES.values()], rows, title=title, right=list(EXPLANATION_FIGURES.values())
     )
-    if found.without_marks:
-        console.note(f"Left out, because nobody marked a word in them: {found.without_marks:,} posts.")
+    if figures.without_marks:
+        console.note(f"Left out, because nobody marked a word in them: {figures.without_marks:,} posts.")
 
 
 def _cell(value: float | None, low: float | None, high: float | None) -> str:

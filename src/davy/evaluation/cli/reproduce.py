@@ -195,14 +195,14 @@ def every_paper(
     """
     check_folder(out)
     with console.ShellReporter() as reporter:
-        found = reproduce_all(data, papers=paper or (), seed=seed, reporter=reporter)
+        sections = reproduce_all(data, papers=paper or (), seed=seed, reporter=reporter)
     if out is not None:
-        write_all(found, out, seed=seed, command=shlex.join(console.command_line()))
+        write_all(sections, out, seed=seed, command=shlex.join(console.command_line()))
         console.note(f"Written: {out}/report.html, results.json")
     if json:
-        console.json({name: section.to_dict() for name, section in found.items()})
+        console.json({name: section.to_dict() for name, section in sections.items()})
         return
-    for section in found.values():
+    for section in sections.values():
         missing = [section.missing] if section.missing else []
         print_section(section.title, section.tables, [*missing, *section.notes, f"Beside {section.source}."])
 
@@ -225,7 +225,7 @@ def _reproduce(
 ) -> None:
     check_folder(out)
     with console.ShellReporter() as reporter:
-        found = action.reproduce(
+        reproduction = action.reproduce(
             paper,
             data,
             encoders=encoders or [],
@@ -239,7 +239,9 @@ def _reproduce(
             predictions=predictions,
             reporter=reporter,
         )
-    show_reproduction(found, out, reasons(found), f"Data {found.data}, seed {found.seed}.", json=json)
+    show_reproduction(
+        reproduction, out, reasons(reproduction), f"Data {reproduction.data}, seed {reproduction.seed}.", json=json
+    )
 
 
 def show_reproduction(found: Reproduction, out: Path | None, not_run: list[str], data: str, *, json: bool) -> None:

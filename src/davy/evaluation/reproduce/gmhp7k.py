@@ -97,7 +97,7 @@ def reproduce(
 
 def table_7(reproduction: Reproduction) -> Table:
     """Return the figures as the paper's Table 7 has them, ours first and the paper's in brackets; AUC below."""
-    found = {(line.row, line.task, line.figure): line for line in reproduction.lines}
+    figures = {(line.row, line.task, line.figure): line for line in reproduction.lines}
     columns = [Column("model"), Column("metr.")]
     columns += [Column(f"{short} {name}") for short in ("HS", "MHS") for name in ("0", "1", "mac. avg.")]
     rows: list[tuple[str, ...]] = []
@@ -105,9 +105,9 @@ def table_7(reproduction: Reproduction) -> Table:
         row = next(line.row for line in reproduction.lines if row_name(line) == name)
         for short, figure in TABLE_7.items():
             names = (f"{figure}.no", f"{figure}.yes", f"macro_{figure}")
-            rows.append((name, short, *(_cell(found[row, task, each]) for task in SPLITS for each in names)))
+            rows.append((name, short, *(_cell(figures[row, task, each]) for task in SPLITS for each in names)))
             name = ""
-        area = [("", "", _cell(found[row, task, "auroc"])) for task in SPLITS]
+        area = [("", "", _cell(figures[row, task, "auroc"])) for task in SPLITS]
         rows.append(("", "AUC", *area[0], *area[1]))
     note = "Ours, and the paper's in brackets. HS: hatespeech, MHS: misogynistic hatespeech; 1 is the yes."
     return Table.of(columns, rows, title="Table 7", note=note)
@@ -115,7 +115,7 @@ def table_7(reproduction: Reproduction) -> Table:
 
 def confusion_shares(reproduction: Reproduction) -> Table:
     """Return the confusion matrices in per cent of the gold label (Fig. 4); the paper's follow from its recalls."""
-    found = {(line.row, line.task, line.figure): line for line in reproduction.lines}
+    figures = {(line.row, line.task, line.figure): line for line in reproduction.lines}
     columns = [Column("model"), Column("gold"), *(Column(f"{s} predicted {p}") for s in ("HS", "MHS") for p in (0, 1))]
     rows: list[tuple[str, ...]] = []
     for name in dict.fromkeys(map(row_name, reproduction.lines)):
@@ -123,7 +123,7 @@ def confusion_shares(reproduction: Reproduction) -> Table:
         for label, side in (("0", "no"), ("1", "yes")):
             cells: list[str] = []
             for task in SPLITS:
-                line = found[row, task, f"recall.{side}"]
+                line = figures[row, task, f"recall.{side}"]
                 right, wrong = _share(line), _share(line, turned=True)
                 cells += (right, wrong) if side == "no" else (wrong, right)
             rows.append((name if side == "no" else "", label, *cells))
@@ -187,22 +187,24 @@ def task_metrics(
     """Return the nine figures of Table 7 for one task, and the area under the curve where scores are given."""
     question = gold.question
     table = confusion_with_gaps(gold.cells, answers, question.label_names)
-    found = {metric.name: metric for metric in classification_metrics(table, positive=None, bootstrap=bootstrap)}
+    metrics = {metric.name: metric for metric in classification_metrics(table, positive=None, bootstrap=bootstrap)}
     real = len(question.labels)
     means = {
         "macro_precision": lambda matrix: macro_precision(matrix, real),
         "macro_recall": lambda matrix: macro_recall(matrix, real),
     }
     for metric in macro_averages(table, means, bootstrap):
-        found[metric.name] = metric
+        metrics[metric.name] = metric
     for label in question.label_names:
         side = "yes" if label == question.positive else "no"
         for name in ("precision", "recall", "f1"):
-            found[f"{name}.{side}"] = found.pop(f"{name}.{label}")
+            metrics[f"{name}.{side}"] = metrics.pop(f"{name}.{label}")
     if scores and None not in scores:
         yes = [cell == question.positive for cell in gold.cells]
-        found |= {metric.name: metric for metric in ranking(yes, [float(s or 0) for s in scores], bootstrap=bootstrap)}
-    return {name: found[name] for name in FIGURES if name in found}
+        metrics |= {
+            metric.name: metric for metric in ranking(yes, [float(s or 0) for s in scores], bootstrap=bootstrap)
+        }
+    return {name: metrics[name] for name in FIGURES if name in metrics}
 
 
 def _measured(

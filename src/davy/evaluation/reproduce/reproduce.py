@@ -55,12 +55,12 @@ def reproduce(
     for name in models:
         rows.loaded(name)  # a wrong name is an error now, not after minutes of fitting
     more = {"likely": likely, "only": tuple(only)} if paper == "edos" else {}
-    found: Reproduction = module.reproduce(
+    reproduction: Reproduction = module.reproduce(
         posts, rows, seed=seed, models=list(models), bootstrap=Bootstrap(seed=seed), **more
     )
     if predictions is not None:
         rows.write_answers(predictions)
-    return found
+    return reproduction
 
 
 def write_reproduction(found: Reproduction, folder: Path, *, command: str = "") -> None:

@@ -63,14 +63,14 @@ def reproduce_all(
     for name in papers:
         if name not in known:
             raise UserError(f"There is no paper {name!r}; there are {', '.join(known)}.{nearest(name, known)}")
-    found = {}
+    sections = {}
     for name in papers or known:
         reporter.note(f"{name} …")
         try:
-            found[name] = known[name](data, seed, reporter)
+            sections[name] = known[name](data, seed, reporter)
         except UserError as error:
-            found[name] = published_section(name, error.message)
-    return found
+            sections[name] = published_section(name, error.message)
+    return sections
 
 
 def write_all(found: Mapping[str, PaperSection], folder: Path, *, seed: int, command: str = "") -> None:

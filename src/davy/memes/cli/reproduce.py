@@ -59,7 +59,7 @@ def memes(
     """
     check_folder(out)
     with console.ShellReporter() as reporter:
-        found = reproduce_memes(
+        reproduction = reproduce_memes(
             data,
             rows=row or (),
             size=size,
@@ -71,5 +71,5 @@ def memes(
             bootstrap=Bootstrap(resamples),
             reporter=reporter,
         )
-    absent = [line for line in reasons(found) if line.startswith("Not run")]
-    show_reproduction(found, out, absent, f"Data {found.data}.", json=json)
+    absent = [line for line in reasons(reproduction) if line.startswith("Not run")]
+    show_reproduction(reproduction, out, absent, f"Data {reproduction.data}.", json=json)

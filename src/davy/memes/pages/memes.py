@@ -153,12 +153,12 @@ def families(
     context = context_of(request)
     with context.store.read() as db:
         has_rating = meme_families.meme_phases(db, place.project).rating is not None
-        found = meme_families.families(db, place.project) if has_rating else []
+        rows = meme_families.families(db, place.project) if has_rating else []
         kinds = meme_families.kinds_of(db, place.project)
     counts = meme_families.count_kinds(kinds)
     if kind in MEME_KINDS:
-        found = [it for it in found if kind in (it.kind, *(kinds.get(key) for key in _confounders(it)))]
-    shown = found[(page - 1) * A_PAGE : page * A_PAGE]
+        rows = [it for it in rows if kind in (it.kind, *(kinds.get(key) for key in _confounders(it)))]
+    shown = rows[(page - 1) * A_PAGE : page * A_PAGE]
     return project_page(
         request,
         place,
@@ -169,8 +169,8 @@ def families(
         counts=[(name, counts.get(name, 0)) for name in MEME_KINDS],
         kind=kind if kind in MEME_KINDS else "",
         page=page,
-        more=len(found) > page * A_PAGE,
-        total=len(found),
+        more=len(rows) > page * A_PAGE,
+        total=len(rows),
         display=display_choice_of(place.project, place.member) if place.member else DisplayChoice(),
     )
 

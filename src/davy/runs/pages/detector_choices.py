@@ -58,7 +58,7 @@ def list_choices(request: Request, who: User, project: str | None = None) -> lis
         entries = [entry for entry in detectors.list_detectors(db) if entry.state == "active"]
         trained = list_trained(db, who, project)
         titles = {each.id: each.title for each in projects.list_projects(db)}
-    found = [
+    choices = [
         DetectorChoice(it.full_name, it.name, it.version, it.source, it.questions, registered=it.id) for it in entries
     ]
     loaded = context.part(Detectors)
@@ -68,16 +68,17 @@ def list_choices(request: Request, who: User, project: str | None = None) -> lis
             f"{started['name']}@{started['version']}", str(started["name"]), str(started["version"]),
             context.settings.model, loaded.started.questions,
         )  # fmt: skip
-        found = found if any(it.key == own.key for it in found) else [own, *found]  # a registered one answers first
+        if not any(each.key == own.key for each in choices):  # a registered one answers first
+            choices = [own, *choices]
     default = str(loaded.default_model["name"])
-    found.sort(key=lambda it: it.name != default)
+    choices.sort(key=lambda it: it.name != default)
     in_use = {it.source for it in entries}
     for job in trained:
         entry = trained_entry(job)
         if entry is not None and entry.source not in in_use:
             title = titles.get(job.project or "", "")
-            found.append(DetectorChoice(entry.id, entry.name, entry.version, entry.source, entry.questions, title))
-    return found
+            choices.append(DetectorChoice(entry.id, entry.name, entry.version, entry.source, entry.questions, title))
+    return choices
 
 
 def list_trained(db: Connection, who: User, project: str | None = None) -> list[Job]:

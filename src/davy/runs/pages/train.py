@@ -228,12 +228,12 @@ def _encoders(request: Request) -> list[str]:
 def _label_counts(request: Request, db: Connection, place: ProjectAccess) -> list[LabelCount]:
     """Return how many posts are settled on each label of each question that a detector can learn."""
     lang = render.translator_of(request).lang
-    found = []
+    label_counts = []
     for question in scheme_of(db, place.project).questions:
         counts = verdict_history.count_labels(db, place.project, question.name)
         labels = [(label_title(question, name, lang), counts.get(name, 0)) for name in question.label_names]
-        found.append(LabelCount(question_title(question, lang), labels, sum(n for _, n in labels)))
-    return found
+        label_counts.append(LabelCount(question_title(question, lang), labels, sum(n for _, n in labels)))
+    return label_counts
 
 
 def _own(db: Connection, place: ProjectAccess, job_id: str) -> Job:

@@ -42,11 +42,11 @@ def list_(json: Json = False) -> None:
         davy suite list --json
     """
 
-    found = [suites.load(name) for name in suites.names()]
+    shipped = [suites.load(name) for name in suites.names()]
     if json:
-        console.json([_summary(suite) for suite in found])
+        console.json([_summary(suite) for suite in shipped])
         return
-    rows = [(s.name, s.version, s.lang, s.question, len(s.cases), len(s.functionalities), s.title) for s in found]
+    rows = [(s.name, s.version, s.lang, s.question, len(s.cases), len(s.functionalities), s.title) for s in shipped]
     console.table(
         ["suite", "version", "lang", "question", "cases", "parts", "what it is"],
         [*rows, *((name, "", "", "", "", "", what) for name, what in FROM_FILES.items())],
@@ -283,19 +283,19 @@ def _case(case: Any, shown: Any) -> dict[str, Any]:
 
 def _show_counts(suite: Suite, json: bool) -> None:
 
-    found = suites.counts(suite)
+    counts = suites.counts(suite)
     if json:
-        console.json(found)
+        console.json(counts)
         return
     rows: list[list[Any]] = []
-    for name, row in found["cells"].items():
+    for name, row in counts["cells"].items():
         rows.append([suite.titled(name), *(row.get(each, 0) for each in suite.sets), sum(row.values())])
-    totals = [sum(row.get(each, 0) for row in found["cells"].values()) for each in suite.sets]
-    rows.append(["all", *totals, found["cases"]])
+    totals = [sum(row.get(each, 0) for row in counts["cells"].values()) for each in suite.sets]
+    rows.append(["all", *totals, counts["cases"]])
     console.table(["functionality", *suite.sets, "all"], rows, right=[*suite.sets, "all"])
     for key in ("labels", "targets"):
-        print(f"{key}: " + ", ".join(f"{name} {n:,}" for name, n in found[key].items()))
-    print(f"templates: {found['templates']}   cases: {found['cases']:,}   hash: {suite.digest}")
+        print(f"{key}: " + ", ".join(f"{name} {n:,}" for name, n in counts[key].items()))
+    print(f"templates: {counts['templates']}   cases: {counts['cases']:,}   hash: {suite.digest}")
 
 
 def _explain_empty(suite: Suite, wanted: dict[str, str | None]) -> str:

@@ -33,21 +33,21 @@ def counts(suite: Suite) -> dict[str, Any]:
 
 def check_counts(suite: Suite, declared: YamlMap, problems: Problems) -> None:
     """Note every count that is not what the file declares."""
-    found = counts(suite)
+    actual = counts(suite)
     for key in ("cases", "templates"):
         if key in declared:
-            _check_count(key, declared[key], found[key], declared.line_of(key), problems)
+            _check_count(key, declared[key], actual[key], declared.line_of(key), problems)
     for key in ("labels", "targets"):
         table = declared.get(key)
         if isinstance(table, YamlMap):
-            for name in dict.fromkeys([*map(str, table), *found[key]]):
+            for name in dict.fromkeys([*map(str, table), *actual[key]]):
                 _check_count(
-                    f"{key[:-1]} {name!r}", table.get(name), found[key].get(name, 0), table.line_of(name), problems
+                    f"{key[:-1]} {name!r}", table.get(name), actual[key].get(name, 0), table.line_of(name), problems
                 )
     cells = declared.get("cells")
     if isinstance(cells, YamlMap):
-        for name in dict.fromkeys([*map(str, cells), *found["cells"]]):
-            row, mine = cells.get(name), found["cells"].get(name, {})
+        for name in dict.fromkeys([*map(str, cells), *actual["cells"]]):
+            row, mine = cells.get(name), actual["cells"].get(name, {})
             row = row if isinstance(row, YamlMap) else YamlMap()
             for each in dict.fromkeys([*map(str, row), *mine]):
                 _check_count(f"cell {name} × {each}", row.get(each), mine.get(each, 0), cells.line_of(name), problems)

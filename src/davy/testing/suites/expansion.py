@@ -320,20 +320,20 @@ def _case(version: TemplateVersion, parts: tuple[Part, ...], fills: dict[str, Sl
 def _filled(version: TemplateVersion, slot: Slot, fills: Mapping[str, SlotEntry]) -> str:
     word = slot.word
     if slot.lexicon:
-        found = fills[slot.lexicon].form(slot.form)
-        if found is None:
+        form = fills[slot.lexicon].form(slot.form)
+        if form is None:
             what = f"the form {slot.form!r}" if slot.form else "a form"
             raise ExpansionError(
                 f"{version.where}: an entry of lexicon {slot.lexicon!r} has no {what.split(' ', 1)[1]}."
             )
         if slot.agree:
-            if found not in slot.agree:
+            if form not in slot.agree:
                 raise ExpansionError(
-                    f"{version.where}: an entry of {slot.lexicon!r} has {slot.form} {found!r}, for which "
+                    f"{version.where}: an entry of {slot.lexicon!r} has {slot.form} {form!r}, for which "
                     f"the slot has no word; it has {', '.join(slot.agree)}."
                 )
-            found = slot.agree[found]
-        word = found
+            form = slot.agree[form]
+        word = form
     if slot.spell:
         word = fills[slot.spell].respelt(word)
     return word[:1].upper() + word[1:] if slot.large else word

@@ -68,7 +68,7 @@ def _changed(text: str, lang: str | None, question: Question, seed: int) -> Iter
 
 def _labelled(posts: pl.DataFrame, question: Question, label: str) -> list[tuple[str, str, str | None, str]]:
     """Return (id, text, language, label) of the posts that have a text and a label, each text once."""
-    found = []
+    rows = []
     seen: set[str] = set()
     langs = posts["lang"] if "lang" in posts.columns else [None] * len(posts)
     for number, (post, text, lang, cell) in enumerate(
@@ -78,16 +78,16 @@ def _labelled(posts: pl.DataFrame, question: Question, label: str) -> list[tuple
             continue
         seen.add(text)
         try:
-            found.append((str(post), str(text), lang, question.label(str(cell)).name))
+            rows.append((str(post), str(text), lang, question.label(str(cell)).name))
         except KeyError:
             known = ", ".join(question.label_names)
             raise UserError(
                 f"Row {number} has {str(cell)[:40]!r} in column {label!r}, which is no label of {question.name!r}; "
                 f"it has {known}. Name another column with --label, or another question with --question."
             ) from None
-    if not found:
+    if not rows:
         raise UserError(f"No post has both a text and a label in column {label!r}.")
-    return found
+    return rows
 
 
 def _drawn(

@@ -74,9 +74,9 @@ def entries_fit(entries: Iterable[SlotEntry]) -> bool:
 
 def read_lexicons(node: YamlNode, folder: Path, problems: Problems, lang: str = "en") -> dict[str, list[SlotEntry]]:
     """Return the lexicons of a suite by name, with every problem noted."""
-    found: dict[str, list[SlotEntry]] = {}
+    lexicons: dict[str, list[SlotEntry]] = {}
     if not isinstance(node, YamlMap):
-        return found
+        return lexicons
     for name, value in node.items():
         line = line_at(name, node.line)
         if not name.isidentifier() or not name[0].islower():
@@ -96,8 +96,8 @@ def read_lexicons(node: YamlNode, folder: Path, problems: Problems, lang: str = 
         kept: dict[str, SlotEntry] = {}
         for entry in entries:  # names make case ids, so only the first of a name stays
             kept.setdefault(entry.name, entry)
-        found[str(name)] = list(kept.values())
-    return found
+        lexicons[str(name)] = list(kept.values())
+    return lexicons
 
 
 def _entry(lexicon: str, node: YamlNode, problems: Problems) -> SlotEntry | None:

@@ -184,13 +184,13 @@ def update_counts(text: str, path: Path) -> str:
     suite = read(path).suite
     if suite is None:
         return text
-    found = re.search(r"(?m)^counts:(?:[^\n]*\n)(?:(?:[ \t]+[^\n]*)?\n)*", text)
-    if not found:
+    match = re.search(r"(?m)^counts:(?:[^\n]*\n)(?:(?:[ \t]+[^\n]*)?\n)*", text)
+    if not match:
         return text
     lines = yaml.safe_dump(
         {"counts": counts(suite)}, allow_unicode=True, sort_keys=False, default_flow_style=None, width=110
     )
-    return f"{text[: found.start()]}{lines}\n{text[found.end() :]}"
+    return f"{text[: match.start()]}{lines}\n{text[match.end() :]}"
 
 
 def _end_of_templates(text: str, functionality: str) -> tuple[int, int]:

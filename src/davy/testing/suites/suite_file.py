@@ -256,7 +256,7 @@ def _cases(
 
 def _versions(root: YamlMap, question: Question, problems: Problems) -> list[list[TemplateVersion]]:
     """Return the versions of each template, in the order of the file."""
-    found: list[list[TemplateVersion]] = []
+    versions: list[list[TemplateVersion]] = []
     seen: dict[str, int] = {}
     for functionality in maps(root, "functionalities"):
         for template in maps(functionality, "templates"):
@@ -267,8 +267,8 @@ def _versions(root: YamlMap, question: Question, problems: Problems) -> list[lis
                 problems.add(template.line, f"Two templates have the id {name!r}; the first is on line {seen[name]}.")
                 continue
             seen[name] = template.line
-            found.append(template_versions(root, functionality, template, question, problems))
-    return found
+            versions.append(template_versions(root, functionality, template, question, problems))
+    return versions
 
 
 def _fits(

@@ -26,7 +26,7 @@ def template_versions(
     if base is None:
         return []
     original = _version("original", 0, functionality, template, template, base, "MFT")
-    found = [original]
+    versions = [original]
     for name, settings in _sets(root).items():
         labels = functionality.get("labels")
         own = labels.get(name) if isinstance(labels, YamlMap) else None
@@ -43,8 +43,8 @@ def template_versions(
                 wanted = one.get("label") or own or settings.get("label") or SAME
                 expected = _relative(str(wanted), base, question, line, problems)
             if expected is not None:
-                found.append(_version(name, number, functionality, template, one, expected, test))
-    return found
+                versions.append(_version(name, number, functionality, template, one, expected, test))
+    return versions
 
 
 def yes_no(question: Question) -> tuple[str, str]:

@@ -67,12 +67,12 @@ def add_products(graph: Graph, states: str, layers: Sequence[LinearLayer], bits:
     if bits == 32:
         return [add_product(graph, states, layer, bits) for layer in layers]
     codes, step, zero = _codes(graph, states, layers[0].range)
-    found = []
+    names = []
     for layer in layers:
         matrix, scale = _rounded(graph, layer.weight, bits)
         middle = np.array(MIDDLE, np.uint8)
-        found.append(graph.own("MatMulIntegerToFloat", codes, matrix, step, scale, zero, middle, to_array(layer.bias)))
-    return found
+        names.append(graph.own("MatMulIntegerToFloat", codes, matrix, step, scale, zero, middle, to_array(layer.bias)))
+    return names
 
 
 def _codes(graph: Graph, states: str, known: tuple[float, float] | None) -> tuple[Value, Value, Value]:

@@ -104,13 +104,13 @@ def _word_table(network: Network) -> tuple[nn.Module, str, nn.Embedding] | None:
     An encoder that can't say which they are has them in its largest table.
     """
     words = getattr(network.encoder, "get_input_embeddings", lambda: None)()
-    found = [
+    tables = [
         (owner, name, child)
         for owner in network.encoder.modules()
         for name, child in owner.named_children()
         if isinstance(child, nn.Embedding) and (words is None or child is words)
     ]
-    return max(found, key=lambda it: it[2].weight.numel(), default=None)
+    return max(tables, key=lambda it: it[2].weight.numel(), default=None)
 
 
 def _trace(module: nn.Module, questions: Sequence[str], path: Path) -> None:

@@ -222,7 +222,7 @@ class NewPosts:
 
         Going back page by page until `last` is met, and not `before=last`: a deleted `last` would give nothing.
         """
-        found: list[dict] = []  # type: ignore[type-arg]
+        records: list[dict] = []  # type: ignore[type-arg]
         after: str | None = None
         number = int(last.split("_")[1], 36) if last else -1
         for _ in range(REDDIT_MOST_PAGES if last else 1):
@@ -231,11 +231,11 @@ class NewPosts:
             if "children" not in data:
                 raise UserError(f"Reddit has no listing for {name!r}. Check the name of the community.")
             new = [child for child in data["children"] if int(child["data"]["id"], 36) > number]
-            found += new
+            records += new
             after = data.get("after")
             if len(new) < len(data["children"]) or not after:
                 break
-        return found
+        return records
 
 
 MASTODON_PAGE = 40
