@@ -43,6 +43,33 @@ def gold_questions(questions: Sequence[Question], posts: pl.DataFrame) -> list[Q
     return with_gold
 
 
+def learnable_questions(
+    questions: Sequence[Question], posts: pl.DataFrame, named: Collection[str] = ()
+) -> list[Question]:
+    """Return the questions that the posts have answers to, at least one of them with answers of two kinds.
+
+    One that is `named` and has a single kind of answer is an error, and so are posts without any text.
+    """
+    answered = gold_questions(questions, posts)
+    if "image" not in posts.columns and not any(text and text.strip() for text in posts["text"].to_list()):
+        raise UserError(f"All {len(posts):,} texts are empty: there is nothing to learn from.")
+    filled = fill_implied_no(posts, answered)
+    kinds = {
+        name: {labels for labels in answers if labels is not None}
+        for name, answers in parse_gold(filled, answered).items()
+    }
+    single = [question for question in answered if len(kinds[question.name]) < 2]
+    if len(single) < len(answered):
+        single = [question for question in single if question.name in named]
+    if single:
+        only = " and ".join(next(iter(kinds[single[0].name]), ())) or "none of its labels"
+        raise UserError(
+            f"All answers to {single[0].name!r} are {only!r}: one kind of answer can't be learnt. "
+            "Give posts of two kinds."
+        )
+    return answered
+
+
 def gold_columns(
     names: Sequence[str],
     given: Sequence[str],

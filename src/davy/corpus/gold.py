@@ -7,6 +7,7 @@ question is measured only on posts whose settled parent answer makes it apply, a
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Annotated
@@ -31,6 +32,7 @@ from davy.core.options import Option
 from davy.core.question_kind import QUESTION_KINDS
 from davy.core.reporter import SILENT, Reporter
 from davy.core.scheme import NO, YES, Label, Question, Scheme, fold_spelling
+from davy.corpus.empty_cells import CellValues, fits_empty_cells, looks_empty, read_empty_cells
 
 ROW = "davy.row"
 """Column with each post's row in its file, so that errors name it after rows were left out."""
@@ -137,6 +139,8 @@ GivenGold = Annotated[
     Option("The column with the settled answers to Q, where it is not Q.gold.", "--gold", metavar="[Q=]C"),
 ]
 """Columns of settled answers, `Q=COLUMN`."""
+MOST_COUNTED = 12
+"""Of more labels than this, the others are counted together."""
 MOST_LABELS = 200
 """A column of more values than this holds no labels."""
 
@@ -149,12 +153,15 @@ def answer_columns(
     asked: Sequence[str] = (),
     among: Sequence[Question] = (),
     file: str = "",
+    label_none: bool = False,
     reporter: Reporter = SILENT,
 ) -> tuple[Scheme, dict[str, str]]:
     """Return the scheme of the posts' settled answers, and which column answers which question.
 
     The columns are every `Q.gold`, those that `[Q=]COLUMN` entries name, else a plain `label`. `among` are the
-    questions of detectors, which know labels that no scheme that ships has; `asked` are those that count.
+    questions of detectors, which know labels that no scheme that ships has; `asked` are those that count. The scheme
+    reads cells such as `none` as `empty_cells` decides; with `label_none` they are a label. How many answers of each
+    label there are is reported first.
     """
     names = [name for name in posts.columns if name != ROW]
     rules = schemes.load(scheme) if isinstance(scheme, str) else scheme
@@ -162,18 +169,62 @@ def answer_columns(
     if not given and not any(name in names for name in known) and (plain := plain_column(posts)):
         given = [plain]
     if rules is not None:
-        return rules, _labels_only(rules, gold_columns(names, given, rules.questions, asked, file=file), reporter)
+        columns = _labels_only(rules, gold_columns(names, given, rules.questions, asked, file=file), reporter)
+        return _read_cells(rules, posts, columns, label_none, reporter), columns
     # Every entry gets its question's name: a column without one, the question that its labels fit.
-    entries = [entry if "=" in entry and entry not in names else f"{_called(posts, entry, asked, among)}={entry}"
-               if entry in names else entry for entry in given]  # fmt: skip
+    entries = [
+        f"{_called(posts[entry].unique(), asked, among, label_none)}={entry}" if entry in names else entry
+        for entry in given
+    ]
     columns = gold_columns(names, [*known, *entries], (), file=file)
     if not columns:
         raise UserError(f"There is no column of settled answers; the columns are {', '.join(names)}. {_advice(posts)}")
-    found = {name: posts[column] for name, column in columns.items()}
-    chosen = _shipped(found, among) or _composed(found, among)
+    found = {name: posts[column].unique() for name, column in columns.items()}
+    chosen = _shipped(found, among, label_none) or _composed(found, among, label_none)
     columns = _labels_only(chosen, columns, reporter)
+    chosen = _read_cells(chosen, posts, columns, label_none, reporter)
     _note(chosen, columns, reporter)
     return chosen, columns
+
+
+def _read_cells(
+    scheme: Scheme, posts: pl.DataFrame, columns: Mapping[str, str], label_none: bool, reporter: Reporter
+) -> Scheme:
+    """Return the scheme that reads cells which look empty as they are meant; report the answers to each question."""
+    questions = []
+    for question in scheme.questions:
+        column = posts[columns[question.name]] if question.name in columns else None
+        if column is not None:
+            question, label = read_empty_cells(question, column, label_none)
+            reporter.note(_counted(question, column, label))
+        questions.append(question)
+    return replace(scheme, questions=tuple(questions))
+
+
+def _counted(question: Question, column: pl.Series, label: str) -> str:
+    """Return how many answers of each label a column has, and how many cells are none, as a sentence."""
+    counts: Counter[str] = Counter()
+    left_out = 0
+    empty: Counter[str] = Counter()
+    for cell, n in column.cast(pl.String).value_counts().iter_rows():
+        try:
+            answer = parse_cell(cell, question, keep_unlisted=True)
+        except UnknownLabel:
+            continue  # the reader of the answers names its row
+        counts.update(dict.fromkeys(answer or (), n))
+        left_out += n if answer is None else 0
+        if cell is not None and looks_empty(cell) and (label or answer is None):
+            empty[cell] += n
+    order = [name for name in question.label_names if name in counts] + [
+        name for name in counts if name not in question.label_names
+    ]
+    listed = [f"{counts[name]:,} {name}" for name in order[:MOST_COUNTED]]
+    if len(order) > MOST_COUNTED:
+        listed.append(f"{len(order) - MOST_COUNTED} more labels")
+    cells = ", ".join(f"{n:,} × {cell!r}" for cell, n in empty.most_common())
+    meaning = f"read as {label!r}" if label else "no answer" if left_out else ""
+    note = f" ({cells} {meaning})" if cells and meaning else ""
+    return f"Answers to {question.name!r}: {', '.join([*listed, f'{left_out:,} left out'])}{note}."
 
 
 def _labels_only(scheme: Scheme, columns: Mapping[str, str], reporter: Reporter) -> dict[str, str]:
@@ -218,36 +269,38 @@ def _spelt(cell: str, question: Question) -> str | None:
     return None if labels is None else "|".join(labels)
 
 
-def _called(posts: pl.DataFrame, column: str, asked: Sequence[str], among: Sequence[Question]) -> str:
+def _called(column: pl.Series, asked: Sequence[str], among: Sequence[Question], label_none: bool) -> str:
     """Return the question that a column answers: the one asked for, else the first that its labels fit."""
     if len(asked) > 1:
-        raise UserError(f"--gold {column} could answer {' or '.join(asked)}. Say which: --gold {asked[0]}={column}")
-    name = column.removesuffix(GOLD)
+        entry = column.name
+        raise UserError(f"--gold {entry} could answer {' or '.join(asked)}. Say which: --gold {asked[0]}={entry}")
+    name = column.name.removesuffix(GOLD)
     roots = [q for scheme in ("hate", *schemes.names()) for q in schemes.load(scheme).questions]
     tried = [*(q for q in among if q.name == name), *(q for q in (*among, *roots) if q.under is None)]
-    fitting = (q.name for q in tried if not q.open and _fits(q, posts[column]))
+    fitting = (q.name for q in tried if not q.open and _fits(q, column, (), label_none))
     return next(iter(asked), "") or next(fitting, name)
 
 
-def _shipped(found: Mapping[str, pl.Series], among: Sequence[Question]) -> Scheme | None:
+def _shipped(found: Mapping[str, pl.Series], among: Sequence[Question], label_none: bool) -> Scheme | None:
     """Return the scheme that ships with the fewest questions that knows all answers, and the detectors' labels."""
     fitting = []
     for scheme in map(schemes.load, schemes.names()):
         asked = {question.name: question for question in scheme.questions}
-        if all(name in asked and _fits(asked[name], cells, among) for name, cells in found.items()):
+        if all(name in asked and _fits(asked[name], cells, among, label_none) for name, cells in found.items()):
             fitting.append(scheme)
     return min(fitting, key=lambda scheme: (len(scheme.questions), scheme.name), default=None)
 
 
-def _composed(found: Mapping[str, pl.Series], among: Sequence[Question]) -> Scheme:
+def _composed(found: Mapping[str, pl.Series], among: Sequence[Question], label_none: bool) -> Scheme:
     """Return a scheme of single questions: detectors', of schemes that ship, or made from the labels that occur."""
     every = [*among, *(q for scheme in schemes.names() for q in schemes.load(scheme).questions)]
     questions: list[Question] = []
     for name, cells in found.items():
         named = [q for q in every if q.name == name]
         # One that knows some of the labels is meant: the reader then names the row with the label that is none.
-        known = [q for q in named if _fits(q, cells, among)] or [q for q in named if _knows_some(q, cells)]
-        questions.append(known[0] if known else _question_of_column(name, cells))
+        fitting = [q for q in named if _fits(q, cells, among, label_none)]
+        known = fitting or [q for q in named if fits_empty_cells(q, cells, label_none) and _knows_some(q, cells)]
+        questions.append(known[0] if known else _question_of_column(name, cells, label_none))
     for place, question in enumerate(questions):
         earlier = {q.name: q for q in questions[:place]}
         if question.under and not set(question.under[1]) <= set(_labels_of(earlier.get(question.under[0]))):
@@ -259,24 +312,31 @@ def _labels_of(question: Question | None) -> tuple[str, ...]:
     return () if question is None else question.label_names
 
 
-def _fits(question: Question, cells: pl.Series, among: Sequence[Question] = ()) -> bool:
+def _fits(question: Question, cells: pl.Series, among: Sequence[Question], label_none: bool) -> bool:
     """Return whether a question knows all labels of a column, and those of detectors' questions of its name."""
     spelt = [label for other in among if other.name == question.name for label in other.label_names]
+    if not fits_empty_cells(question, cells, label_none):
+        return False
+    cells_to_read = CellValues.of(cells).labels
     try:
-        parse_column((*map(str, cells.unique().drop_nulls()), *spelt), question)
+        answers = parse_column((*cells_to_read, *spelt), question)
     except UnknownLabel:
         return False
-    return True
+    # An open question takes any label; one that lists none of them is not the question that was asked.
+    return not question.open or not cells_to_read or any(answers)
 
 
 def _knows_some(question: Question, cells: pl.Series) -> bool:
     values = cells.drop_nulls().unique().head(MOST_LABELS)
-    return any(_fits(question, values[i : i + 1]) for i in range(len(values)))
+    return any(_fits(question, values[i : i + 1], (), label_none=False) for i in range(len(values)))
 
 
-def _question_of_column(name: str, column: pl.Series) -> Question:
+def _question_of_column(name: str, column: pl.Series, label_none: bool) -> Question:
     """Return a question with the labels that occur; of two labels, one that plainly says so is the yes."""
-    cells = column.cast(pl.String).drop_nulls().unique().to_list()
+    values = CellValues.of(column)
+    several = any(len(split_cell(cell)) > 1 for cell in values.labels)
+    labelled = label_none or (values.empty_is_a_label(label_none) and not several)
+    cells = (*values.labels, *values.empty) if labelled else values.labels
     labels = sorted({label for cell in cells for label in split_cell(cell)})
     if len(labels) < 2:
         raise UserError(f"All answers to {name!r} are {labels[0] if labels else 'empty'!r}. Give posts of both kinds.")
@@ -288,10 +348,10 @@ def _question_of_column(name: str, column: pl.Series) -> Question:
     folded = set(map(fold_spelling, labels))
     if folded <= {*YES, *NO} and folded & set(YES) and folded & set(NO):
         return Question(name, (Label(f"not {name}"), Label(name)), positive=name)
-    many = any(len(split_cell(cell)) > 1 for cell in cells)
     plain = [label for label in labels if fold_spelling(label) in (*YES, fold_spelling(name))]
+    plain = plain or [label for label in labels if not looks_empty(label)]
     positive = plain[0] if len(labels) == 2 and len(plain) == 1 else None
-    return Question(name, tuple(map(Label, labels)), kind="many" if many else "one", positive=positive)
+    return Question(name, tuple(map(Label, labels)), kind="many" if several else "one", positive=positive)
 
 
 def _note(scheme: Scheme, columns: Mapping[str, str], reporter: Reporter) -> None:

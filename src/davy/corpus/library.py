@@ -166,7 +166,7 @@ def describe(
     from davy.corpus.describe.describe_corpus import describe as run
     from davy.scoring.frames import gold_entries
 
-    frame = to_posts(posts, text)
+    frame = to_posts(posts, text, unique_ids=False)
     return run(frame, name=name, scheme=scheme, gold=gold_entries(gold), least=least).statistics
 
 

@@ -18,6 +18,7 @@ from davy.core.errors import UserError
 from davy.core.options import Option, Options
 from davy.core.reporter import SILENT, Reporter
 from davy.core.scheme import Scheme
+from davy.corpus.empty_cells import LabelNone
 from davy.corpus.gold import ROW, GivenGold, answer_columns, settled_answers
 from davy.corpus.post_source import PostSource, load_posts, select_split
 from davy.evaluation.board import ScoreSummary, rank_matrix, summarise_scores
@@ -121,6 +122,7 @@ def compare_systems(
     questions: Annotated[Sequence[str], Option("This question only; again for more.", "--question", metavar="Q")] = (),
     split: Annotated[str | None, Option("Only this split of GOLD, such as dev.", metavar="[C=]NAME")] = None,
     columns: GivenGold = (),
+    label_none: LabelNone = False,
     settings: Annotated[ComparisonSettings | None, Options(ComparisonSettings)] = None,
     notes: Annotated[
         Sequence[str], Option("A line for the report, such as who saw what.", "--note", metavar="TEXT")
@@ -142,7 +144,15 @@ def compare_systems(
     if "label" in frame.columns and plain and not (scheme or known or columns):
         matrices, rules = [plain_matrix(_within(frame), systems, settings.metric, positive=settings.positive)], None
     else:
-        rules, gold_of = answer_columns(frame, columns, scheme or known, asked=questions, file=name, reporter=reporter)
+        rules, gold_of = answer_columns(
+            frame,
+            columns,
+            scheme or known,
+            asked=questions,
+            file=name,
+            label_none=label_none,
+            reporter=reporter,
+        )
         frame = frame.with_columns(pl.col(column).alias(f"{q}.gold") for q, column in gold_of.items())
         golds = settled_answers(frame, rules, gold_of, file=name, questions=list(questions))
         every = whole["id"].to_list()

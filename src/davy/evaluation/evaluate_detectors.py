@@ -20,6 +20,7 @@ from davy.core.options import Option, Options
 from davy.core.reporter import SILENT, Reporter
 from davy.core.scheme import Scheme
 from davy.core.scorer import Scorer, label_advice
+from davy.corpus.empty_cells import LabelNone
 from davy.corpus.gold import ROW, GivenGold, answer_columns, settled_answers
 from davy.corpus.post_source import GivenPosts, LoadedPosts, load_posts, select_split
 from davy.detectors.model_name import SCHEMED, ModelName
@@ -52,6 +53,7 @@ def evaluate(
         str | None, Option("Measure this split only, such as dev; C is its column.", metavar="[C=]NAME")
     ] = None,
     gold: GivenGold = (),
+    label_none: LabelNone = False,
     everywhere: Annotated[
         bool, Option("Measure yes/no child questions on all posts, as no where they don't apply.")
     ] = False,
@@ -82,10 +84,17 @@ def evaluate(
     chosen, part = select_split(source.frame, split, reporter)
     if by is not None:
         _check_column(chosen, by)
-    scorers = load_scorers(models, Learning(gold, questions), images=images)
+    scorers = load_scorers(models, Learning(gold, questions, label_none), images=images)
     among = tuple({q.name: q for scorer in reversed(scorers.values()) for q in scorer.questions}.values())
     rules, columns = answer_columns(
-        chosen, gold, scheme or source.scheme, asked=questions, among=among, file=source.path, reporter=reporter
+        chosen,
+        gold,
+        scheme or source.scheme,
+        asked=questions,
+        among=among,
+        file=source.path,
+        label_none=label_none,
+        reporter=reporter,
     )
     asked = partial(settled_answers, file=source.path, questions=list(questions), everywhere=everywhere)
     golds = asked(chosen, rules, columns)

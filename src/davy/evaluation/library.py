@@ -218,6 +218,7 @@ def evaluate(
     posts: Any,
     *,
     gold: Mapping[str, str] | None = None,
+    label_none: bool = False,
     scheme: str | Scheme | None = None,
     text: str | None = None,
     by: str | None = None,
@@ -242,7 +243,16 @@ def evaluate(
     bootstrap = Bootstrap(resamples=resamples, seed=seed)
     frame = to_posts(posts, text)
     entries, asked = gold_entries(gold), list(gold or ())
-    found = run(frame, scorers, scheme=scheme, questions=asked, gold=entries, by=by, bootstrap=bootstrap)
+    found = run(
+        frame,
+        scorers,
+        scheme=scheme,
+        questions=asked,
+        gold=entries,
+        label_none=label_none,
+        by=by,
+        bootstrap=bootstrap,
+    )
     return EvaluationResult(found, frame)
 
 

@@ -104,8 +104,11 @@ def to_polars(data: Any) -> pl.DataFrame:
     return pl.DataFrame({"text": _encodable(values)}, schema={"text": pl.String})
 
 
-def to_posts(data: Any, text: str | None = None) -> pl.DataFrame:
-    """Return data as posts: the text under `text`, an `id` where there is none, every other column kept."""
+def to_posts(data: Any, text: str | None = None, *, unique_ids: bool = True) -> pl.DataFrame:
+    """Return data as posts: the text under `text`, an `id` where there is none, every other column kept.
+
+    With `unique_ids`, a repeated id is an error.
+    """
     if isinstance(data, str) and len(data) < 1000 and Path(data).is_file():
         raise UserError(f"{data} is a file. Read it first: davy.read({data!r})")
     frame = to_polars(data)
@@ -115,7 +118,15 @@ def to_posts(data: Any, text: str | None = None) -> pl.DataFrame:
             raise UserError(f"There is a column 'text' beside {column!r}, which would be called so too. Rename one.")
         frame = frame.rename({column: "text"})
     ids = pl.col("id") if "id" in frame.columns else pl.int_range(1, pl.len() + 1).alias("id")
-    return frame.with_columns(_text_of(frame, "text"), ids.cast(pl.String))
+    frame = frame.with_columns(_text_of(frame, "text"), ids.cast(pl.String))
+    if unique_ids and frame["id"].n_unique() < len(frame):
+        twice = frame["id"].filter(frame["id"].is_duplicated())[0]
+        rows = frame["id"].eq_missing(twice).arg_true()
+        raise UserError(
+            f"id {twice!r} is in rows {rows[0]} and {rows[1]} (counted from 0). Ids must differ: drop the repeats, or "
+            "leave the column `id` out."
+        )
+    return frame
 
 
 def visible_columns(data: Any, text: str | None = None) -> pl.DataFrame:

@@ -33,12 +33,15 @@ class Learning:
 
     gold: Sequence[str] = ()
     questions: Sequence[str] = ()
+    label_none: bool = False
 
     def read(self, path: Path, scheme: str | None) -> tuple[tuple[Question, ...], pl.DataFrame]:
         """Return the questions that a file of posts has settled answers to, and the posts."""
         posts = load_posts(str(path), unique_ids=False).posts
         entries = [entry for entry in self.gold if entry.rpartition("=")[2] in posts.columns]
-        rules, columns = answer_columns(posts, entries, scheme, asked=self.questions, file=str(path))
+        rules, columns = answer_columns(
+            posts, entries, scheme, asked=self.questions, file=str(path), label_none=self.label_none
+        )
         asked = [q for q in rules.questions if q.name in columns and (not self.questions or q.name in self.questions)]
         return tuple(asked) or rules.questions, with_gold(posts, columns)
 

@@ -17,6 +17,7 @@ from davy.core.gold import targets
 from davy.core.options import Option, Options
 from davy.core.reporter import SILENT, Reporter
 from davy.core.scorer import Scorer, Scores
+from davy.corpus.empty_cells import LabelNone
 from davy.corpus.gold import GivenGold, answer_columns, spell_gold, with_gold
 from davy.corpus.post_source import load_split
 from davy.detectors.calibrated import SHARPEST, CalibratedScorer, Calibration
@@ -43,6 +44,7 @@ def calibrate(
     ],
     *,
     gold: GivenGold = (),
+    label_none: LabelNone = False,
     scheme: Annotated[str | None, Option("The scheme of the answers; else guessed.", metavar="S")] = None,
     threshold: Annotated[
         str | None,
@@ -58,7 +60,9 @@ def calibrate(
     `gold` names the columns of settled answers (`Q=COLUMN`) where they are not `Q.gold`; `threshold` is a rule of
     `measure.thresholds`, or None to leave thresholds alone.
     """
-    rules, columns = answer_columns(posts, gold, scheme, among=scorer.questions, reporter=reporter)
+    rules, columns = answer_columns(
+        posts, gold, scheme, among=scorer.questions, label_none=label_none, reporter=reporter
+    )
     posts = spell_gold(with_gold(posts, columns), rules.questions)
     scores = scorer.score(posts)
     settled = [

@@ -20,8 +20,8 @@ from davy.training.train import TrainingRun
 
 @verb_command(
     train_action.train,
-    "files out config kind encoder [dev] scheme question corpus split dev_split gold text_column encoding seed set "
-    "soft data_map json",
+    "files out config kind encoder [dev] scheme question corpus split dev_split gold label_none text_column encoding "
+    "seed set soft data_map json",
 )
 def train(
     run: Run[train_action.TrainingRun],
@@ -83,7 +83,7 @@ def _figure_table(first: str, value: str, figures: Sequence[tuple[str, dict[str,
 
 @verb_command(
     calibrate_action.calibrate,
-    "model files out threshold temperature split gold corpus scheme text_column id_column encoding json",
+    "model files out threshold temperature split gold label_none corpus scheme text_column id_column encoding json",
 )
 def calibrate(
     run: Run[tuple[CalibratedScorer, Calibration]],

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import fields, replace
 from pathlib import Path
 from pkgutil import resolve_name
 from typing import Any
 
 from davy.core.errors import UserError, nearest
+from davy.core.gold import learnable_questions
 from davy.core.scheme import Scheme
 from davy.core.votes import one_row_a_vote
 from davy.corpus.gold import answer_columns, with_gold
@@ -32,6 +33,7 @@ def train(
     posts: Any,
     *,
     gold: Mapping[str, str] | None = None,
+    label_none: bool = False,
     kind: str = "tfidf",
     encoder: str | None = None,
     dev: Any = None,
@@ -45,7 +47,8 @@ def train(
 ) -> TextDetector:
     """Return a detector that learnt from posts with settled answers.
 
-    `gold` names the column of each question: `{"sexist": "label"}`; without it every column `Q.gold` is learnt. The
+    `gold` names the column of each question: `{"sexist": "label"}`; without it every column `Q.gold` is learnt. Cells
+    such as `none` are a label beside one other value, or with `label_none`; otherwise they are no answer. The
     scheme is found by its labels, or made from them. `kind` is `tfidf`, `xgboost` or `majority`; with `encoder` (a
     folder or a hub name) a transformer is fine-tuned: `dev` chooses its checkpoint, `out` is the folder of the run,
     where a killed one goes on, and `settings` are fields of its config, such as `epochs=3`. Those of `tfidf` are
@@ -56,13 +59,13 @@ def train(
         detector = davy.train(posts, gold={"sexist": "label"}, kind="tfidf")
         detector = davy.train(posts, gold={"sexist": "label"}, encoder="distilbert-base-uncased", epochs=3)
     """
-    frame, entries = to_posts(posts, text), gold_entries(gold)
+    frame, entries = to_posts(posts, text, unique_ids=not soft), gold_entries(gold)
     if soft:
         frame, gold, entries = load_voted([frame], entries), None, []
         settings = {**settings, **({"soft": True} if encoder is not None else {})}
-    rules, columns = answer_columns(frame, entries, scheme, asked=list(gold or ()))
+    rules, columns = answer_columns(frame, entries, scheme, asked=list(gold or ()), label_none=label_none)
     frame = with_gold(frame, columns)
-    rules = replace(rules, questions=tuple(q for q in rules.questions if q.name in (gold or columns)))
+    rules = _asked_alone(rules, [q.name for q in rules.questions if q.name in (gold or columns)])
     if encoder is not None:
         judged = None if dev is None else with_gold(to_posts(dev, text), columns)
         return _fine_tune(frame, judged, rules, encoder, name, out, seed, settings)
@@ -70,7 +73,10 @@ def train(
         raise UserError(
             f"There is no kind {kind!r}; use {', '.join(KINDS)} or encoder=NAME.{nearest(kind, list(KINDS))}"
         )
-    frame = one_row_a_vote(frame, rules.questions) if soft else frame
+    if soft:
+        frame = one_row_a_vote(frame, rules.questions)
+    else:
+        rules = replace(rules, questions=tuple(learnable_questions(rules.questions, frame, tuple(gold or ()))))
     scorer = _baseline(kind, rules, name or kind, settings).fit(frame, seed=seed)
     detector = TextDetector(scorer)
     if out is not None:
@@ -84,6 +90,7 @@ def calibrate(
     posts: Any,
     *,
     gold: Mapping[str, str] | None = None,
+    label_none: bool = False,
     threshold: str | None = "macro-f1",
     temperature: bool = True,
     text: str | None = None,
@@ -102,7 +109,16 @@ def calibrate(
 
     scorer = as_detector(model).scorer
     frame = to_posts(posts, text)
-    return TextDetector(*run(scorer, frame, gold=gold_entries(gold), threshold=threshold, temperature=temperature))
+    return TextDetector(
+        *run(
+            scorer,
+            frame,
+            gold=gold_entries(gold),
+            label_none=label_none,
+            threshold=threshold,
+            temperature=temperature,
+        )
+    )
 
 
 @python_words
@@ -134,6 +150,14 @@ def export(
         source = detector.scorer.abilities.folder or detector.save(Path(scratch) / "model")
         _, found = export_model(source, folder, dev=frame, gold=gold_entries(gold), threshold=threshold, exact=exact)
     return TextDetector(load(folder).scorer, found)
+
+
+def _asked_alone(scheme: Scheme, names: Sequence[str]) -> Scheme:
+    """Return the scheme with these questions only; one whose parent is not among them is asked of every post."""
+    kept = [question for question in scheme.questions if question.name in names]
+    return replace(
+        scheme, questions=tuple(q if q.under and q.under[0] in names else replace(q, under=None) for q in kept)
+    )
 
 
 def _baseline(kind: str, scheme: Scheme, name: str, settings: Mapping[str, Any]) -> Any:

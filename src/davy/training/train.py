@@ -20,11 +20,12 @@ import numpy as np
 import polars as pl
 
 from davy.core.errors import UserError, nearest
-from davy.core.gold import gold_questions, targets
+from davy.core.gold import gold_questions, learnable_questions, targets
 from davy.core.options import Option, Options
 from davy.core.reporter import SILENT, Reporter
 from davy.core.scheme import Question, Scheme
 from davy.core.votes import one_row_a_vote
+from davy.corpus.empty_cells import LabelNone
 from davy.corpus.gold import GivenGold, answer_columns, with_gold
 from davy.corpus.post_source import Posts, PostSource, load_joined, select_split
 from davy.corpus.votes import load_voted
@@ -98,6 +99,7 @@ def train(
     split: Annotated[str | None, Option("Train on this split of the posts, such as train.", metavar="NAME")] = None,
     dev_split: Annotated[str | None, Option("Choose by this split of F, such as dev.", metavar="NAME")] = None,
     gold: GivenGold = (),
+    label_none: LabelNone = False,
     soft: Annotated[bool, Option("Learn annotators' votes: columns Q.votes, or a file with a row an answer.")] = False,
     data_map: Annotated[
         bool, Option("Write what was easy, ambiguous or hard to learn, and the ambiguous posts.")
@@ -127,7 +129,9 @@ def train(
     every = load_voted(as_list(posts), gold) if chosen.soft else load_joined(as_list(posts))
     named = scheme if isinstance(scheme, Scheme) else chosen.scheme or None
     given = () if chosen.soft else gold
-    rules, columns = answer_columns(every, given, named, asked=chosen.questions, reporter=reporter)
+    rules, columns = answer_columns(
+        every, given, named, asked=chosen.questions, label_none=label_none, reporter=reporter
+    )
     chosen = replace(chosen, scheme=rules.name)
     learn, judged = _parts(with_gold(every, columns), split, dev_split, reporter)
     if dev is not None:
@@ -178,7 +182,9 @@ def questions_to_train(config: Config, posts: pl.DataFrame, scheme: Scheme) -> t
         if name not in known:
             raise UserError(f"Scheme {config.scheme!r} has no question {name!r}; it asks {', '.join(known)}.")
     wanted = tuple(q for q in scheme.questions if not config.questions or q.name in config.questions)
-    return tuple(gold_questions(wanted, posts))
+    if config.soft:
+        return tuple(gold_questions(wanted, posts))
+    return tuple(learnable_questions(wanted, posts, config.questions))
 
 
 def as_list(posts: Posts | Sequence[Posts]) -> list[Posts]:

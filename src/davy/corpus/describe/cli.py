@@ -23,7 +23,8 @@ if TYPE_CHECKING:
 
 @verb_command(
     action.describe,
-    "files out corpus scheme gold name about least lang images clouds text_column id_column encoding format json",
+    "files out corpus scheme gold label_none name about least lang images clouds text_column id_column "
+    "encoding format json",
 )
 def describe(
     run: Run[action.DescribedCorpus],

@@ -24,6 +24,7 @@ from davy.corpus.describe.describe import describe as measure
 from davy.corpus.describe.documents import CorpusDocuments, read_about, write_documents
 from davy.corpus.describe.memes import MemeStatistics, count_objects, describe_memes, objects_total
 from davy.corpus.describe.page import clouds, page
+from davy.corpus.empty_cells import LabelNone
 from davy.corpus.gold import GivenGold, answer_columns, plain_column, spell_gold, with_gold
 from davy.corpus.post_source import GivenPosts, load_posts
 from davy.files.atomic import write_text
@@ -52,6 +53,7 @@ def describe(
     name: Annotated[str | None, Option("What to call the corpus; else the file's name.", metavar="NAME")] = None,
     scheme: Annotated[str | Scheme | None, Option("The scheme of the answers; else the corpus's.", metavar="S")] = None,
     gold: GivenGold = (),
+    label_none: LabelNone = False,
     about: Annotated[
         Mapping[str, Any] | None,
         Option("Your answers to the papers' open questions, as YAML.", metavar="F", read=read_about),
@@ -77,7 +79,9 @@ def describe(
     settled = any(column.endswith(GOLD) for column in rows.columns)
     if named or gold or settled or plain_column(rows):
         try:
-            rules, columns = answer_columns(rows, gold, named, file=source.path, reporter=reporter)
+            rules, columns = answer_columns(
+                rows, gold, named, file=source.path, label_none=label_none, reporter=reporter
+            )
             rows = spell_gold(with_gold(rows, columns), rules.questions)
         except UserError as error:
             if named or gold:

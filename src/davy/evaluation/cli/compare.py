@@ -18,8 +18,8 @@ from davy.shell.verb_command import Run, verb_command
 
 @verb_command(
     action.compare_systems,
-    "[gold_file] predictions scores column metric baseline human scheme question corpus split gold positive id_column "
-    "encoding test pairs top agreement resamples seed note out json",
+    "[gold_file] predictions scores column metric baseline human scheme question corpus split gold label_none "
+    "positive id_column encoding test pairs top agreement resamples seed note out json",
 )
 def compare(
     run: Run[action.SystemComparison],

@@ -27,8 +27,8 @@ from davy.shell.verb_command import Run, verb_command
 
 @verb_command(
     evaluate_detectors.evaluate,
-    "files model predictions scheme question corpus split gold everywhere unseen by errors out images text_column "
-    "id_column format encoding resamples seed json",
+    "files model predictions scheme question corpus split gold label_none everywhere unseen by errors out images "
+    "text_column id_column format encoding resamples seed json",
 )
 def evaluate(
     run: Run[Evaluation],
