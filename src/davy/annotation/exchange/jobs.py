@@ -94,7 +94,9 @@ def import_file(context: JobContext) -> dict[str, Any]:
         with context.step(context.checkpoint) as db:
             yield db
             whole = summary.rows == before  # only the last transaction adds no row
-            state = {"in": {**asdict(summary), "people": sorted(summary.people)}, "whole": whole}
+            kept = {**asdict(summary), "people": sorted(summary.people)}
+            del kept["seen"]  # found again from the rows that are passed over
+            state = {"in": kept, "whole": whole}
             jobs.save_checkpoint(db, context.job, state)
         context.checkpoint = state
 

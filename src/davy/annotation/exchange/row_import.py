@@ -55,7 +55,7 @@ class ImportSummary:
     rows: int = 0
     """Rows of the file that are in."""
     seen: set[int] = field(default_factory=set, compare=False)
-    """Hashes of the posts' ids: a post may have rows in many parts, and counts once."""
+    """Hashes of the posts' ids, of this process alone: a post may have rows in many parts, and counts once."""
 
     def copy(self) -> ImportSummary:
         """Return the same counts, to count on from."""
@@ -99,8 +99,9 @@ def place_rows(
     `done` is what an earlier attempt brought in: as many rows are passed over. `writing` opens a transaction and is
     told what is in when it ends.
     """
-    done = done or ImportSummary()
-    rest = islice(rows, done.rows, None)
+    done = done.copy() if done else ImportSummary()
+    rest = iter(rows)
+    done.seen |= {hash(row.id) for row in islice(rest, done.rows)}
     chunk = CHUNK
     while part := list(islice(rest, chunk)):
         came = done.copy()
