@@ -30,7 +30,8 @@ from davy.files.data_hash import rows_hash
 from davy.image.picture_names import Pictures
 from davy.measure.calibration import choose_threshold, fit_temperature
 from davy.measure.intervals import wilson
-from davy.memes.meme_data import HARMFUL, MemeParts, load_memes
+from davy.memes.meme_data import MemeParts, load_memes
+from davy.memes.meme_files import HARMFUL
 from davy.training.export import export_meme
 
 CARDS = Path(__file__).parents[2] / "docs" / "detectors" / "cards"

@@ -8,6 +8,7 @@ import time
 import numpy as np
 import polars as pl
 import pytest
+from PIL import Image
 
 import davy
 from davy.core import UserError
@@ -105,3 +106,24 @@ def test_the_list_names_it_and_a_server_can_be_told_of_it_by_its_name(tmp_path, 
     with open_store(f"sqlite:///{tmp_path / 'davy.sqlite'}", create=True) as store:
         entry = register_detector(store, NAME, by="shell")
     assert (entry.name, entry.questions) == (NAME, ("harmful",))
+
+
+@pytest.mark.parametrize("colour", ["white", "black"])
+def test_a_blank_picture_without_text_is_refused_and_has_no_answer_in_a_file(colour, tmp_path, capsys):
+    Image.new("RGB", (200, 200), colour).save(tmp_path / "blank.png")
+    for name in (NAME, LOOKS):
+        assert run(["score", "--image", str(tmp_path / "blank.png"), "--model", name]) == 2
+        assert "ext could be read" in capsys.readouterr().err
+    (tmp_path / "memes.csv").write_text("id,text,img\n1,,blank.png\n2,hello there,blank.png\n")
+    command = ["score", str(tmp_path / "memes.csv"), "--images", str(tmp_path), "--model", LOOKS]
+    assert run([*command, "--out", str(tmp_path / "out.csv")]) == 0
+    assert pl.read_csv(tmp_path / "out.csv")["verdict"].is_null().to_list() == [True, False]
+
+
+def test_a_text_in_a_language_that_a_detector_was_not_made_for_is_named(memes, capsys):
+    command = ["score", "--image", str(memes / "0.png"), "--text", "Heute bleiben wir alle zusammen zu Hause"]
+    for name in (NAME, LOOKS):
+        assert run([*command, "--model", name]) == 0
+        assert "was not made for this text's language (de)" in " ".join(capsys.readouterr().err.split())
+    assert run([*command[:-1], "Today we all stay at home", "--model", NAME, "--json"]) == 0
+    assert "other_language" not in json.loads(capsys.readouterr().out)

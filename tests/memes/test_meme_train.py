@@ -112,3 +112,85 @@ def test_folders_without_memes_are_named(tmp_path):
     (tmp_path / "train.jsonl").write_text('{"id": 1, "img": "a.png", "label": 0, "text": "tea"}\n')
     with pytest.raises(UserError, match="needs labelled memes in train and in dev or test; it has train 1"):
         load_memes(tmp_path)
+
+
+def corpus_of(memes, path, *, column="image", answers=("hate.gold", "not hateful", "hateful")):
+    """Write the memes as one file of Davy's own, with parts and settled answers, as `davy split` does."""
+    name, no, yes = answers
+    rows = []
+    for part in ("train", "dev", "test"):
+        for line in (memes / f"{part}.jsonl").read_text().splitlines():
+            row = json.loads(line)
+            rows.append(
+                {"id": row["id"], "text": row["text"], column: row["img"].removeprefix("img/"), "split": part,
+                 "rating.gold": "not sure", name: yes if row["label"] else no}
+            )  # fmt: skip
+    path.write_text("\n".join(map(json.dumps, rows)))
+    return path
+
+
+@pytest.mark.parametrize("column", ["image", "img"])
+def test_a_project_s_split_corpus_is_learnt_from_measured_and_scored_as_it_is(memes, tmp_path, capsys, column):
+    tiny = make_tiny_encoder(tmp_path / "tiny")
+    corpus, out = corpus_of(memes, tmp_path / "split.jsonl", column=column), tmp_path / "concat"
+    pictures = tmp_path / "pictures"
+    pictures.mkdir()
+    (pictures / "linked").symlink_to(memes / "img")
+    (pictures / "linked-again").symlink_to(memes / "img")
+    (pictures / "round").symlink_to(pictures)
+    images = ["--images", str(pictures)]
+    assert run([*command(corpus, out, "--json", tiny=tiny), *images]) == 0
+    told = json.loads(capsys.readouterr().out)
+    assert told["data"] == load_memes(corpus, images=pictures).data_hash
+    test = ["--split", "test", "--model", str(out), "--question", "hate", "--resamples", "20", "--json"]
+    assert run(["evaluate", str(corpus), *images, *test]) == 0
+    (measured,) = json.loads(capsys.readouterr().out)["questions"]["hate"]["models"].values()
+    assert measured["figures"]["accuracy"]["n"] == 6
+    assert measured["figures"]["accuracy"]["value"] == pytest.approx(told["test"]["accuracy"])
+    scored = tmp_path / "scored.jsonl"
+    assert run(["score", str(corpus), *images, "--model", str(out), "--out", str(scored)]) == 0
+    assert all(json.loads(line)["hate.label"] for line in scored.read_text().splitlines())
+
+
+def test_another_question_is_learnt_where_it_is_named(memes, tmp_path):
+    corpus = corpus_of(memes, tmp_path / "split.jsonl", answers=("rude.gold", "no", "yes"))
+    found = load_memes(corpus, images=memes, question="rude")
+    assert (found.question.name, found.question.positive) == ("rude", "rude")
+    assert int(found.parts["train"]["yes"].sum()) == 6
+
+
+def test_the_challenge_s_own_folder_and_mmf_s_are_read(memes, tmp_path):
+    rows = {part: (memes / f"{part}.jsonl").read_text() for part in ("train", "dev", "test")}
+    hidden = "\n".join(
+        json.dumps({k: v for k, v in json.loads(line).items() if k != "label"}) for line in rows["test"].splitlines()
+    )
+    files = {"train": rows["train"], "dev_seen": rows["dev"], "test_seen": hidden, "test_unseen": rows["test"]}
+    for place in ("challenge", "mmf/defaults/annotations", "other/annotations"):
+        (tmp_path / place).mkdir(parents=True)
+        for name, text in files.items():
+            (tmp_path / place / f"{name}.jsonl").write_text(text)
+        folder = tmp_path / place.split("/")[0]
+        (folder / "images").mkdir()
+        (folder / "images" / "img").symlink_to(memes / "img")
+        found = load_memes(folder)
+        assert found.names == {"train": "train", "dev": "dev_seen", "test": "test_unseen"}
+        assert found.pictures(found.parts["test"]["image"][0]).image.size == (64, 64)
+
+
+@pytest.mark.parametrize(
+    ("row", "said"),
+    [
+        ({"split": "train"}, "no column 'image'"),
+        ({"image": "a.png"}, "davy split"),
+        ({"image": "a.png", "split": "train", "protected.gold": "religion"}, "no yes/no question"),
+    ],
+)
+def test_a_corpus_that_can_not_be_learnt_from_gets_one_line(tmp_path, row, said, capsys):
+    corpus = tmp_path / "corpus.jsonl"
+    others = [{"protected.gold": "gender"}, {"protected.gold": "gender"}] if "protected.gold" in row else [{}, {}]
+    rows = [{"id": n, "text": "tea", **row, **others[n]} if n else {"id": n, "text": "tea", **row} for n in range(2)]
+    corpus.write_text("\n".join(map(json.dumps, rows)))
+    assert run(["meme", "train", str(corpus), "--out", str(tmp_path / "m")]) == 2
+    message = capsys.readouterr().err
+    assert said in message
+    assert message.count("\n") == 1

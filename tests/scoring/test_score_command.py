@@ -36,6 +36,22 @@ def test_a_file_keeps_its_columns_and_gains_scores(folder, capsys):
     assert sorted(path.name for path in folder.iterdir()) == ["empty.csv", "out.parquet", "posts.csv", "words.txt"]
 
 
+def test_the_column_of_ids_is_named_and_its_values_are_what_others_match_by(folder, capsys):
+    (folder / "own.csv").write_text("nummer,text,hate.gold\n0071,hello there,no\n0072,you grumblefop,yes\n")
+    command = ["score", "own.csv", "--model", "keywords:words.txt", "--id-column"]
+    assert run([*command, "nummer", "--out", "out.csv"]) == 0
+    assert pl.read_csv("out.csv", infer_schema=False)["id"].to_list() == ["0071", "0072"]
+    capsys.readouterr()
+    evaluate = ["evaluate", "own.csv", "--id-column", "nummer", "--predictions", "out.csv", "--resamples", "10"]
+    assert run([*evaluate, "--json"]) == 0
+    (measured,) = json.loads(capsys.readouterr().out)["questions"]["hate"]["models"].values()
+    assert measured["figures"]["accuracy"]["value"] == 1.0
+    assert run([*command, "number", "--out", "two.csv"]) == 2
+    assert "no column 'number'" in capsys.readouterr().err
+    assert run(["score", "posts.csv", "--model", "uniform", "--id-column", "tweet", "--out", "two.csv"]) == 2
+    assert "Rename one" in capsys.readouterr().err
+
+
 def test_the_summary_as_json(folder, capsys):
     assert run(["score", "posts.csv", "--model", "keywords:words.txt@edos", "--out", "out.csv", "--json"]) == 0
     record = json.loads(capsys.readouterr().out)

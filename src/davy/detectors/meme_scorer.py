@@ -26,6 +26,7 @@ from davy.detectors.encoder import TextTokenizer
 from davy.detectors.image_features import WHOLE, box_weights, pixel_array
 from davy.detectors.object_boxes import BoxFinder
 from davy.detectors.onnx import open_session, open_tokenizer
+from davy.image.perceptual_hash import pdq
 from davy.image.picture import Picture
 
 if TYPE_CHECKING:
@@ -39,6 +40,8 @@ ENGINE = "meme-onnx"
 PICTURE_GRAPH = "picture.onnx"
 BOX_GRAPH = "boxes.onnx"
 PICTURES_AT_ONCE = 16
+LEAST_DETAIL = 5
+"""PDQ's quality below which a picture is plain; `davy split --plan memes` leaves such memes out, too."""
 
 
 @dataclass(frozen=True)
@@ -198,7 +201,7 @@ class MemeScorer:
         return replace(own, images=self.model.looks, with_images=self._with_images, batch_size=BATCH)
 
     def score(self, posts: pl.DataFrame) -> Scores:
-        """Return the scores of memes; posts without a picture have no answer."""
+        """Return the scores of memes; posts without a picture have no answer, nor has a blank one without text."""
         if self.model.looks and "image" not in posts.columns:
             raise UserError(
                 f"The model {self.name!r} looks at pictures, and posts have no column `image` that names them. "
@@ -206,19 +209,24 @@ class MemeScorer:
             )
         names = posts["image"].to_list() if "image" in posts.columns else [None] * len(posts)
         there = np.array([bool(name) for name in names], dtype=bool)
-        rows = np.flatnonzero(there) if self.model.looks else np.arange(len(posts))
+        asked = there if self.model.looks else np.ones(len(posts), dtype=bool)
         texts = posts["text"].fill_null("").to_list()
-        seen = {int(row): self._picture(str(names[row])) for row in rows if there[row]}
-        said = [texts[row] or self._text_on(seen.get(int(row))) for row in rows]
+        seen = {int(row): self._picture(str(names[row])) for row in np.flatnonzero(asked & there)}
+        said = [text or self._text_on(seen.get(row)) for row, text in enumerate(texts)]
+        shows = np.array(
+            [bool(said[row]) or (self.model.looks and _has_detail(seen.get(row))) for row in range(len(said))]
+        )
+        asked = asked & (shows | ~there)
+        rows = np.flatnonzero(asked)
         yes = np.zeros(len(posts), dtype=np.float64)
         if len(rows):
             features: Any = self.pictures.read([seen[int(row)] for row in rows]) if self.model.looks else None
-            yes[rows] = self.model.probabilities(said, features)
+            yes[rows] = self.model.probabilities([said[row] for row in rows], features)
         question = self.model.question
         place = question.label_names.index(str(question.positive))
         block = np.empty((len(posts), 2))
         block[:, place], block[:, 1 - place] = yes, 1 - yes
-        answered = {question.name: there} if self.model.looks and not there.all() else {}
+        answered = {} if asked.all() else {question.name: asked}
         return Scores((question,), {question.name: block}, dict(self.manifest.thresholds), answered=answered)
 
     def _with_images(self, images: Pictures) -> MemeScorer:
@@ -238,3 +246,8 @@ class MemeScorer:
 
         self._reader = self._reader or ocr.reader()
         return ocr.text_of(ocr.read_lines(picture, self._reader))
+
+
+def _has_detail(picture: Picture | None) -> bool:
+    """Return whether a picture shows anything: one of a single colour does not."""
+    return picture is not None and pdq(picture.image)[1] >= LEAST_DETAIL

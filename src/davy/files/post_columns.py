@@ -1,13 +1,14 @@
 """Which column is the text, which the id; and no two posts with one id.
 
-A table in, a frame of posts out: `id` and `text` under those names, every other
-column kept. Posts without an id get one from the file's name and the row, so
+A table in, a frame of posts out: `id`, `text` and `image` under those names, every
+other column kept. Posts without an id get one from the file's name and the row, so
 that it can be found again.
 """
 
 from __future__ import annotations
 
 import json
+from collections.abc import Collection
 from dataclasses import replace
 from pathlib import Path
 
@@ -42,6 +43,13 @@ ID_NAMES: tuple[str, ...] = (
     "message_id",
     "uuid",
 )
+IMAGE_NAMES: tuple[str, ...] = ("image", "img")
+"""What a post's picture may be called; Davy writes the first."""
+
+
+def image_column(columns: Collection[str]) -> str | None:
+    """Return the column that names posts' pictures, or None where there is none."""
+    return next((name for name in IMAGE_NAMES if name in columns), None)
 
 
 def text_column(table: FileTable, asked: str | None = None) -> str:
@@ -64,6 +72,18 @@ def text_column(table: FileTable, asked: str | None = None) -> str:
 def id_column(table: FileTable, asked: str | None = None) -> str | None:
     """Return the name of the id column, or None where the table has none."""
     return _find_column(table, asked, ID_NAMES, "--id-column")
+
+
+def with_ids_from(table: FileTable, column: str | None) -> FileTable:
+    """Return the table with the values of a column in a first column `id`, too; as it is where none is named."""
+    if column is None:
+        return table
+    require_column(column, table.columns, table.name, "--id-column")
+    if column == "id":
+        return table
+    _refuse_clash(table, column, "id", "--id-column")
+    ids = plain_texts(table, column).frame.select(pl.col(column).cast(pl.String).alias("id"), pl.all())
+    return replace(table, frame=ids, json=table.json - {column}, unproven=table.unproven - {column})
 
 
 def plain_texts(table: FileTable, column: str) -> FileTable:
@@ -98,7 +118,8 @@ def as_posts(table: FileTable, *, text: str | None = None, id: str | None = None
         ids = pl.when(given.is_null() | (given == "")).then(made).otherwise(given)
     else:
         ids = made
-    rest = [c for c in table.columns if c not in (text_from, id_from)]
+    picture = image_column(table.columns)
+    rest = [pl.col(c).alias("image") if c == picture else c for c in table.columns if c not in (text_from, id_from)]
     frame = table.frame.with_row_index(place, offset=first_row).select(
         ids.alias("id"), pl.col(text_from).cast(pl.String).alias("text"), *rest
     )

@@ -5,6 +5,7 @@ Corpora write `img/01.png`, `01.png` or `01` for one file. What two files could 
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterable
 from pathlib import Path, PurePosixPath
 
@@ -51,11 +52,20 @@ def match_names(known: Iterable[str], wanted: Iterable[str]) -> dict[str, str | 
 
 
 def picture_paths(folder: Path) -> dict[str, Path]:
-    """Return the picture files in a folder and the folders in it, by their path within it."""
+    """Return the picture files in a folder, the folders in it and those that it links to, by their path within it."""
     if not folder.is_dir():
         raise UserError(f"{folder} is not a folder. Name the one that holds the pictures.")
-    paths = (path for path in sorted(folder.rglob("*")) if path.is_file() and path.suffix.lower() in ENDINGS)
-    return {path.relative_to(folder).as_posix(): path for path in paths}
+    paths: list[Path] = []
+    seen: set[Path] = set()
+    for place, folders, files in os.walk(folder, followlinks=True):
+        real = Path(place).resolve()
+        if real in seen:  # a link to a folder that was read: its pictures are there once
+            folders.clear()
+            continue
+        seen.add(real)
+        folders.sort()
+        paths += (Path(place, name) for name in files if Path(name).suffix.lower() in ENDINGS)
+    return {path.relative_to(folder).as_posix(): path for path in sorted(paths) if path.is_file()}
 
 
 def pictures_in(folder: Path) -> Pictures:

@@ -1,7 +1,7 @@
-"""Memes to learn from: a folder of them in; their parts, labels and pictures out, and the features that a row looks at.
+"""Memes to learn from: a file or folder of them in; their parts and pictures out, and the features that a row looks at.
 
-The folder is Hateful Memes as published, HarMeme, or what `davy meme benchmark` draws. Features are computed once and
-kept in the cache, by what the pictures are and what reads them.
+`meme_files` knows the shapes. Features are computed once and kept in the cache, by what the pictures are and what
+reads them.
 """
 
 from __future__ import annotations
@@ -16,13 +16,13 @@ import polars as pl
 
 from davy.core.errors import UserError
 from davy.core.reporter import SILENT, Reporter
-from davy.core.scheme import Label, Question
-from davy.corpus.collect import corpora
+from davy.core.scheme import Question
 from davy.corpus.post_source import hold_out
 from davy.detectors.cache import cache_folder
 from davy.files.atomic import atomic_path, make_folder
 from davy.files.data_hash import rows_hash
 from davy.image.picture_names import Pictures, pictures_in
+from davy.memes.meme_files import read_labelled
 
 if TYPE_CHECKING:
     from davy.detectors.meme_model import PictureFeatures
@@ -30,13 +30,10 @@ if TYPE_CHECKING:
     from davy.image.picture import Picture
     from davy.training.meme_trainer import MemeExamples
 
-HATEFUL = Question("hate", (Label("not hateful"), Label("hateful")), positive="hateful")
-HARMFUL = Question("harmful", (Label("not harmful"), Label("harmful")), positive="harmful")
-"""HarMeme's three grades as yes and no: somewhat and very harmful are a yes."""
 PARTS: Mapping[str, tuple[str, ...]] = {
     "train": ("train",),
-    "dev": ("dev_seen", "dev", "val"),
-    "test": ("test_seen", "test"),
+    "dev": ("dev_seen", "dev", "val", "dev_unseen"),
+    "test": ("test_seen", "test", "test_unseen"),
 }
 """What a part may be called in the files, the first that has labels first."""
 HELD_OUT = 0.1
@@ -61,22 +58,19 @@ class MemeParts:
         return rows_hash(whole.select("part", "text", "image", pl.col("yes").cast(pl.String)))
 
 
-def load_memes(folder: Path, *, seed: int = 0) -> MemeParts:
-    """Return the labelled memes of a folder by part.
+def load_memes(data: Path, *, images: Path | None = None, question: str | None = None, seed: int = 0) -> MemeParts:
+    """Return the labelled memes of a file or folder by part. `images` is the folder of pictures, if they lie elsewhere.
 
     Without a labelled test part, dev is measured as test and a tenth of train chooses the checkpoint in its place, so
     that nothing is chosen on what is measured.
     """
-    corpus = _corpus_name(folder)
-    posts = corpora.load(corpus, folder).posts.collect()
-    question, yes = _yes(corpus)
-    memes = posts.select(
-        "id", pl.col("text").fill_null(""), "image", "split", yes.alias("yes"), _caption(posts).alias("caption")
-    ).filter(pl.col("yes").is_not_null())
+    found = read_labelled(data, question)
+    memes = found.frame
     names = {part: name for part in PARTS if (name := _part_name(memes, part))}
     if "train" not in names or len(names) < 2:
-        found = ", ".join(f"{name} {n:,}" for name, n in memes["split"].value_counts(sort=True).iter_rows())
-        raise UserError(f"{folder} needs labelled memes in train and in dev or test; it has {found or 'none'}.")
+        counts = memes["split"].value_counts(sort=True).iter_rows()
+        listed = ", ".join(f"{name or 'no part'} {n:,}" for name, n in counts)
+        raise UserError(f"{data} needs labelled memes in train and in dev or test; it has {listed or 'none'}.")
     parts = {part: memes.filter(pl.col("split") == name).drop("split") for part, name in names.items()}
     if "test" not in parts:
         parts["test"], names["test"] = parts["dev"], names["dev"]
@@ -84,8 +78,8 @@ def load_memes(folder: Path, *, seed: int = 0) -> MemeParts:
     if "dev" not in parts:
         parts["train"], parts["dev"] = hold_out(parts["train"], HELD_OUT, seed)
         names["dev"] = "a tenth of train"
-    drawn = corpus != "harmeme" and memes["caption"].null_count() == 0
-    return MemeParts("benchmark" if drawn else corpus, question, parts, names, pictures_in(folder), folder.resolve())
+    folder = (images or found.folder).resolve()
+    return MemeParts(found.name, found.question, parts, names, pictures_in(folder), folder)
 
 
 def examples(
@@ -157,31 +151,6 @@ def _read(memes: MemeParts, names: list[str], preset: MemePreset, kind: str, rep
 def _batches(memes: MemeParts, names: list[str]) -> Iterator[list[Picture]]:
     for start in range(0, len(names), BATCH):
         yield [memes.pictures(name) for name in names[start : start + BATCH]]
-
-
-def _corpus_name(folder: Path) -> str:
-    if not folder.is_dir():
-        raise UserError(f"{folder} is not a folder. Name one with train.jsonl, dev.jsonl and pictures.")
-    if (folder / "annotations").is_dir():
-        return "harmeme"
-    if any(folder.glob("train*.jsonl")):
-        return "hateful-memes"
-    raise UserError(
-        f"{folder} holds no memes: no train.jsonl (Hateful Memes, `davy meme benchmark`), no annotations/ (HarMeme)."
-    )
-
-
-def _yes(corpus: str) -> tuple[Question, pl.Expr]:
-    """Return the question that memes of a corpus answer, and whether each is a yes; null where it has no label."""
-    if corpus == "harmeme":
-        return HARMFUL, pl.col("harm.gold") != "not harmful"
-    return HATEFUL, pl.col("hate.gold") == "hateful"
-
-
-def _caption(posts: pl.DataFrame) -> pl.Expr:
-    if "meta" not in posts.columns or posts["meta"].null_count() == len(posts):
-        return pl.lit(None, dtype=pl.String)
-    return pl.col("meta").str.json_path_match("$.caption")
 
 
 def _part_name(memes: pl.DataFrame, part: str) -> str | None:

@@ -48,7 +48,12 @@ class TrainedMemeRow:
 
 
 def train_meme(
-    data: Annotated[Path, Option("Hateful Memes, HarMeme, or a drawn benchmark.", "data", metavar="DIR")],
+    data: Annotated[
+        Path,
+        Option(
+            "A split corpus, or a folder: Hateful Memes, MMF's, HarMeme, a drawn benchmark.", "data", metavar="DATA"
+        ),
+    ],
     out: Annotated[Path, Option("The new model folder.", metavar="FOLDER")],
     *,
     row: Annotated[
@@ -62,21 +67,24 @@ def train_meme(
             "Change a field of the preset, such as updates=200.", "--set", metavar="FIELD=VALUE", read=parse_changes
         ),
     ] = None,
+    images: Annotated[Path | None, Option("The folder with the pictures, unless DATA's own.", metavar="DIR")] = None,
+    question: Annotated[str | None, Option("The yes/no question, if DATA answers several.", metavar="Q")] = None,
     captions: Annotated[
         Path | None,
-        Option("Captioned pictures for vilbert-cc and visualbert-coco; else DIR's own.", metavar="DIR2"),
+        Option("Captioned pictures for vilbert-cc and visualbert-coco; else DATA's own.", metavar="DIR2"),
     ] = None,
     reporter: Reporter = SILENT,
 ) -> TrainedMemeRow:
-    """Train a row on a folder of memes and write its model folder; `captions` is a folder of captioned pictures.
+    """Train a row on memes and write its model folder; `captions` is a folder of captioned pictures.
 
+    `data` is a corpus with a column `split`, whose pictures are in `images`, or a folder that holds both.
     `changes` sets fields of the preset, such as `updates` or `text_encoder`. The best checkpoint on dev is kept.
     """
     from davy.detectors.meme_presets import load_preset
 
     preset = load_preset(row, size, changes)
     require_empty_folder(out)
-    memes = load_memes(data)
+    memes = load_memes(data, images=images, question=question)
     captioned = load_memes(captions) if captions is not None else None
     run = out.with_name(f"{out.name}.run")
     trained, model = train_preset(preset, memes, seed, captioned=captioned, folder=run, reporter=reporter)

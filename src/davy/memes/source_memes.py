@@ -24,6 +24,7 @@ from davy.core.errors import UserError
 from davy.core.options import Option, Options
 from davy.core.reporter import SILENT, Reporter
 from davy.files.atomic import atomic_folder, refuse_existing_folder
+from davy.files.post_columns import image_column
 from davy.files.run_folder import RunFolder, open_run_folder
 from davy.files.tables import open_table
 from davy.image.ocr import OcrLine, text_of
@@ -143,7 +144,6 @@ def count_steps(memes: Sequence[ExaminedMeme]) -> list[dict[str, Any]]:
     return steps
 
 
-IMAGE_COLUMNS = ("image", "img")
 _SAVED_EVERY = {True: 200, False: 5}
 """Pictures between two saves, by whether their texts are known; reading a text takes about a second."""
 _SCHEMA = {field.name: str for field in fields(ExaminedMeme)}
@@ -197,7 +197,7 @@ def _in_folder(folder: Path) -> list[SourcePicture]:
 
 def _in_table(table: Path, images: Path) -> list[SourcePicture]:
     with open_table(table) as opened:
-        column = next((name for name in IMAGE_COLUMNS if name in opened.columns), None)
+        column = image_column(opened.columns)
         if column is None:
             raise UserError(f"{table} has no column image or img that names the pictures.")
         rows = opened.frame.collect().to_dicts()

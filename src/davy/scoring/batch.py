@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 from davy.core.errors import UserError
 from davy.core.options import Option
 from davy.core.scorer import NotANumber, Scorer, Scores
+from davy.files.post_columns import image_column
 
 if TYPE_CHECKING:
     import polars as pl
@@ -227,10 +228,12 @@ def _scored(
 
     texts = window[settings.text].cast(pl.String).alias("text")
     scorable = texts.is_not_null()
-    if scorer.abilities.images and "image" in window.columns:  # the text on a picture can be read
-        scorable |= window["image"].is_not_null()
+    seen = {"text": texts.fill_null("")} | {name: window[name] for name in ("lang",) if name in window.columns}
+    if (picture := image_column(window.columns)) is not None:
+        seen["image"] = window[picture]
+        if scorer.abilities.images:  # the text on a picture can be read
+            scorable |= window[picture].is_not_null()
     rows = np.flatnonzero(scorable.to_numpy())
-    seen = [texts.fill_null(""), *(window[name] for name in ("lang", "image") if name in window.columns)]
     posts = pl.DataFrame(seen)[rows]
     reported = 0
 

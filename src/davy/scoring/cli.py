@@ -24,16 +24,16 @@ if TYPE_CHECKING:
 
 BAR = 20
 OF_FILES: Mapping[str, object] = {
-    "images": None, "text_column": None, "format": None, "encoding": None, "prefix": None, "replace": False,
-    "batch": None, "resume": None, "engine": "local", "address": None, "workers": None,
+    "images": None, "text_column": None, "id_column": None, "format": None, "encoding": None, "prefix": None,
+    "replace": False, "batch": None, "resume": None, "engine": "local", "address": None, "workers": None,
 }  # fmt: skip
 """Options that go with a file and not with one text, and what each is when it is left out."""
 
 
 @verb_command(
     score_file,
-    "[files] model [out] text image images lang explain json text_column format encoding prefix replace batch cascade "
-    "resume engine address workers",
+    "[files] model [out] text image images lang explain json text_column id_column format encoding prefix replace "
+    "batch cascade resume engine address workers",
 )
 def score(
     run: Run[ScoredFile],
@@ -107,8 +107,8 @@ def score(
             _show_text(score_meme(image, text, model, lang=lang, why=explain), json=json)
         return
     if uses_shards(str(file), str(out), engine, address, workers):
-        if explain or images is not None:
-            raise UserError("--explain and --images go with one file, not with shards.")
+        if explain or images is not None or run.given["id_column"] is not None:
+            raise UserError("--explain, --images and --id-column go with one file, not with shards.")
         given_source, settings = run.arguments["file"], run.arguments.get("settings")
         with console.ShellReporter() as reporter, open_engine(engine, address, workers) as opened:
             scored = score_shards(
@@ -162,6 +162,9 @@ def _show_text(scored: ScoredText, *, json: bool) -> None:
         out.print(_style(" / ".join(console.masked_text(scored.text).splitlines()), "italic"))
     if scored.looked is not None:
         console.note(_what_was_scored(scored))
+    if scored.other_language is not None:
+        made_for = scored.model["name"]
+        console.note(f"{made_for} was not made for this text's language ({scored.other_language}): don't rely on it.")
     language = record.get("unsupported_language")
     if language:
         out.print(_style(f"not judged: no detector reads its language ({language})", "bold"))

@@ -23,6 +23,17 @@ def one_post(text: str, lang: str | None = None) -> pl.DataFrame:
     return pl.DataFrame({"text": [repair_text(text)], "lang": [lang]}, schema={"text": pl.String, "lang": pl.String})
 
 
+def other_language(scorer: Scorer, text: str, lang: str | None = None) -> str | None:
+    """Return a text's language if a detector judges it though it was made for others; None where nothing is wrong."""
+    from davy.detectors.embedded import detect_languages
+
+    made_for = scorer.abilities.languages
+    if not made_for or scorer.abilities.refuses_languages or not text.strip():
+        return None
+    code = lang or detect_languages([text])[0]
+    return code if code and code not in made_for else None
+
+
 def repair_text(text: str) -> str:
     """Return text that can be encoded: surrogate pairs joined, lone surrogates replaced by U+FFFD."""
     return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")

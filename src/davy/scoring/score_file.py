@@ -42,7 +42,7 @@ from davy.scoring.batch import (
     stale_columns,
 )
 from davy.scoring.explain import Explanation, add_reasons, explain
-from davy.scoring.result import model_of, one_post, records
+from davy.scoring.result import model_of, one_post, other_language, records
 from davy.scoring.scorers import load_scorer
 
 BATCH = 10_000
@@ -80,10 +80,14 @@ class ScoredText:
     """Of a meme: whether the detector looked at the picture, or read the text alone."""
     read: bool = False
     """Whether the text was read from a picture."""
+    other_language: str | None = None
+    """The language of the text where the detector was made for others, and judged it all the same."""
 
     def to_dict(self) -> dict[str, Any]:
         """Return what HTTP returns; of a meme, its text and whether the picture was looked at too."""
         found = {"model": self.model, **self.record}
+        if self.other_language is not None:
+            found["other_language"] = self.other_language
         if self.looked is not None:
             found |= {"text": self.text, "text_was_read": self.read, "looked_at_picture": self.looked}
         if self.explanation is None:
@@ -100,7 +104,8 @@ def score_text(
     scorer = load_scorer(model)
     scores = scorer.score(one_post(text, lang))
     explanation = explain(text, scorer, lang=lang) if why else None
-    return ScoredText(text, model_of(scorer), scores, records(scores)[0], explanation)
+    other = other_language(scorer, text, lang)
+    return ScoredText(text, model_of(scorer), scores, records(scores)[0], explanation, other_language=other)
 
 
 def score_meme(
@@ -131,12 +136,18 @@ def score_meme(
     if looks:
         posts = posts.with_columns(pl.lit("meme").alias("image"))
     scores = scorer.score(posts)
+    if looks and not posts["text"][0] and scores.verdicts() == [None]:
+        raise UserError(
+            f"{name} has one colour, and no text could be read on it: there is nothing to judge. "
+            "If it says something: --text '…'"
+        )
     if why and looks:
         raise UserError(f"{scorer.name} looks at the picture, so words alone don't explain it. Leave out --explain.")
     explanation = explain(words, scorer, lang=lang) if why else None
     return ScoredText(
-        posts["text"][0], model_of(scorer), scores, records(scores)[0], explanation, looked=looks, read=reads
-    )
+        posts["text"][0], model_of(scorer), scores, records(scores)[0], explanation, looked=looks, read=reads,
+        other_language=other_language(scorer, posts["text"][0], lang),
+    )  # fmt: skip
 
 
 def score_file(
@@ -198,6 +209,7 @@ class _FileRun:
         with tables.open_table(path, format=format, encoding=self.source.encoding) as table:
             text = post_columns.text_column(table, self.source.text)
             table = post_columns.plain_texts(table, text)
+            table = post_columns.with_ids_from(table, self.source.id)
             self.settings = replace(self.settings, text=text)
             check_columns(table.columns, self.scorer, self.settings)
             self.reporter.begin(f"Scoring {short_name(path)}", table.rows)
@@ -222,7 +234,8 @@ class _FileRun:
             "input": file_hash(file),
             "model": self.scorer.name,
             "version": self.scorer.version,
-            "columns": [self.settings.text, self.settings.prefix, self.explainer is not None, self.source.encoding],
+            "columns": [self.settings.text, self.settings.prefix, self.explainer is not None, self.source.encoding]
+            + [self.source.id] * (self.source.id is not None),
         }
         with open_run_folder(out, identity, resume=resume) as parts:
             if parts.rows:

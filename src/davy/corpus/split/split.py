@@ -124,14 +124,13 @@ def _facts(posts: pl.DataFrame, images: Path | None, file: str, reporter: Report
     """Return what the posts' pictures show, where their folder is named."""
     if images is None:
         return None
-    column = next((name for name in ("image", "img") if name in posts.columns), None)
-    if column is None:
+    if "image" not in posts.columns:
         raise UserError(
             f"{file} has no column 'image' with the names of its pictures; it has {list_columns(posts.columns)}."
         )
     pictures = pictures_in(images)
     reporter.begin("Looking at pictures", len(posts))
-    facts = read_picture_facts(posts[column].to_list(), pictures, reporter.advance)
+    facts = read_picture_facts(posts["image"].to_list(), pictures, reporter.advance)
     reporter.end()
     if not any(facts.key):
         raise UserError(f"None of the pictures that {file} names is in {images}. Name their folder: --images DIR.")

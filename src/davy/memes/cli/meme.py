@@ -103,7 +103,7 @@ def _plain(row: LibraryImage) -> dict[str, Any]:
     return {"key": row.key, "words": row.words, **about}
 
 
-@verb_command(train_meme, "data out row size seed set captions json")
+@verb_command(train_meme, "data out images question row size seed set captions json")
 def train(
     run: Run[TrainedMemeRow],
     out: Path,
@@ -123,6 +123,8 @@ def train(
       davy meme benchmark --out benchmark/ --size 4000
 
       davy meme train benchmark/ --row concat --out memes/concat
+
+      davy meme train split.jsonl --images pictures/ --row text --out memes/text
 
       davy score --image meme.png --text "what it says" --model memes/concat
     """
