@@ -228,7 +228,7 @@ def test_pictures_alone_are_posts_and_more_come_to_the_phase_later(site):
 def test_the_limit_is_named_before_and_after_a_large_upload(settings, empty_database):
     with make_site(replace(settings, max_upload=2_000_000), empty_database).started() as site:
         client = site.as_("expert")
-        assert "up to 2 MB" in client.get("/projects/new?start=scheme:hate").text
+        assert "up to 2 MB" in send(client, b"", "", step="start").text
         answer = send(client, b"x" * 2_100_000, "p.csv")
         assert answer.status_code == 413
         assert "more than the 2 MB that this server takes at once" in answer.text

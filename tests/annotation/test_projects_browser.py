@@ -22,10 +22,13 @@ def test_a_manager_makes_a_project_invites_somebody_and_they_begin(browser, live
     manager.get_by_role("link", name="New project").click()
     manager.get_by_role("link", name=re.compile("^gmhp7k German misogynistic hate: talk")).click()
     manager.get_by_label("Title").fill("Am Fluss")
-    manager.get_by_label("Name in addresses").fill("am-fluss")
+    assert manager.get_by_label("Address").input_value() == "am-fluss"  # from the title
+    manager.get_by_role("button", name="Continue").click()
     manager.get_by_label("File with posts").set_input_files(tmp_path / "posts.csv")
+    manager.get_by_role("button", name="Continue").click()
     for phase, size in (("1", "0"), ("2a", "0"), ("2b", "0"), ("2c", "0")):
         manager.get_by_label(f"Posts for phase {phase}").fill(size)
+    manager.get_by_role("button", name="Continue").click()
     manager.get_by_role("button", name="Make the project").click()
     manager.get_by_text("The project is ready.").wait_for()
     manager.get_by_role("cell", name="Annotators needed: 1. On the roster: 0.").wait_for()

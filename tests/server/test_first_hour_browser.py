@@ -39,13 +39,19 @@ def test_files_that_a_form_keeps_are_found_again_by_a_server_with_default_settin
     page.goto("/projects/new?start=scheme:hate")
     page.locator("#title").fill("Pilot")
     page.locator("#name").fill("Not An Address")
+    admin.button("Continue")
+    page.locator(".fault").wait_for()  # the name is no address
+    page.locator("#name").fill("pilot")
+    admin.button("Continue")
     page.locator("#posts-upload").set_input_files(odd_file(tmp_path, "odd.csv"))
-    admin.button("Look at the file first")
+    admin.button("Continue")
     page.locator("#column-text").select_option("Wortlaut")
     page.locator("#column-id").select_option("Nummer")
+    admin.button("Continue")
+    page.locator("#roster").fill("eve nobody")
     admin.button("Make the project")
-    page.locator(".fault").wait_for()  # the name is no address; the file stays
-    page.locator("#name").fill("pilot")
+    page.locator(".fault").wait_for()  # there is no such role; the file stays
+    page.locator("#roster").fill("")
     admin.button("Make the project")
     page.get_by_text("The project is ready.").wait_for()
     page.goto("/projects/pilot/phases/main/posts")

@@ -44,6 +44,7 @@ FEATURE = Feature(
     busy_routers=("davy.annotation.labelling.pages.label:router",),
     routers=(
         "davy.annotation.project.pages.projects:router",
+        "davy.annotation.project.pages.new_project:router",
         "davy.annotation.project.pages.project:router",
         "davy.annotation.project.pages.add_posts:router",
         "davy.annotation.project.pages.roster:router",

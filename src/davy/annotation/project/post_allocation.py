@@ -58,6 +58,34 @@ def allocate_posts(
     return drawn
 
 
+def count_known(frame: pl.DataFrame) -> int:
+    """Return how many posts of a frame come with a right answer (columns such as `hate.gold`)."""
+    import polars as pl
+
+    names = [name for name in frame.columns if name.endswith(".gold")]
+    gold = [pl.col(name).cast(pl.String).str.len_chars().fill_null(0) > 0 for name in names]
+    return frame.filter(pl.any_horizontal(gold)).height if gold else 0
+
+
+def fit_sizes(plan: ProjectPlan, n: int, known: int) -> dict[str, int]:
+    """Return how many of `n` posts each phase with a size takes: the plan's sizes, or smaller ones if n is too few.
+
+    `known` posts have right answers. Where a phase takes the rest, at least half of the posts stay for it.
+    """
+    sizes = {phase.name: phase.count for phase in plan.phases if phase.count is not None}
+    for phase in plan.phases:
+        if phase.behaviour.needs_gold and phase.name in sizes:
+            sizes[phase.name] = min(sizes[phase.name], known)
+            known -= sizes[phase.name]
+            n -= sizes[phase.name]
+    others = [phase.name for phase in plan.phases if phase.name in sizes and not phase.behaviour.needs_gold]
+    wanted = sum(sizes[name] for name in others)
+    room = n // 2 if any(phase.posts == REST for phase in plan.phases) else n
+    if wanted > room:
+        sizes |= {name: max(1, sizes[name] * room // wanted) for name in others if sizes[name]}
+    return sizes
+
+
 def _take(phase: PhasePlan, left: list[Row]) -> list[Row]:
     """Return the posts that a phase takes from those left; a screening gets some of every class."""
     wanted = phase.count or 0

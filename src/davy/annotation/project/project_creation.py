@@ -7,6 +7,8 @@ project has already are used again. The pool is shuffled once by the plan's seed
 from __future__ import annotations
 
 import random
+import re
+import unicodedata
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from typing import TYPE_CHECKING
@@ -34,6 +36,8 @@ if TYPE_CHECKING:
 
 RESERVED: tuple[str, ...] = ("new",)
 """Names that no project can have, since `/projects/NAME` is something else."""
+LONGEST_MADE = 50
+"""How long a name is that is made from a title; a number may follow."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,13 +70,12 @@ def create_project(
     phases that need right answers are left out where no post has one. `consent_unread`: no phase opens until a
     manager has said that the consent text is true.
     """
-    if plan.name in RESERVED:
-        raise UserError(f"{plan.name!r} is the address of a page. Choose another name for the project.")
+    check_name(db, plan.name)
     asked = _scheme(db, plan.scheme, scheme, by=by)
     check_plan(plan, asked)
     left_out: tuple[str, ...] = ()
     if preset:
-        plan, left_out = _without_gold_phases(plan, posts_in)
+        plan, left_out = without_gold_phases(plan, posts_in)
     kept = project_settings.to_dict(plan.settings)
     if consent_unread and plan.settings.consent:
         kept[CONSENT_UNREAD] = True
@@ -99,7 +102,23 @@ def create_project(
     return CreatedProject(project, tuple(made), added, tuple(links), left_out)
 
 
-def _without_gold_phases(plan: ProjectPlan, posts_in: Sequence[pl.DataFrame]) -> tuple[ProjectPlan, tuple[str, ...]]:
+def check_name(db: Connection, name: str) -> None:
+    """Refuse a name that no project can have, or that one has."""
+    if name in RESERVED:
+        raise UserError(f"{name!r} is the address of a page. Choose another name for the project.")
+    projects.check_name(db, name)
+
+
+def free_name(db: Connection, title: str) -> str:
+    """Return a name for a project of this title that none has: small letters, digits and hyphens."""
+    spelled = title.lower().translate({ord("ä"): "ae", ord("ö"): "oe", ord("ü"): "ue", ord("ß"): "ss"})
+    plain = unicodedata.normalize("NFKD", spelled).encode("ascii", "ignore").decode()
+    name = re.sub(r"[^a-z0-9]+", "-", plain).strip("-")[:LONGEST_MADE].strip("-") or "project"
+    taken = {*RESERVED, *(project.id for project in projects.list_projects(db))}
+    return name if name not in taken else next_name(name, taken)
+
+
+def without_gold_phases(plan: ProjectPlan, posts_in: Sequence[pl.DataFrame]) -> tuple[ProjectPlan, tuple[str, ...]]:
     """Return a plan without the phases that need right answers where no post of the pool has one, and their names."""
     if not posts_in or any(name.endswith(".gold") for frame in posts_in for name in frame.columns):
         return plan, ()

@@ -22,6 +22,19 @@ document.addEventListener("click", async (event) => {
   }
 });
 
+/* data-address-of="ID": an address that follows that field's title until somebody types one. The server makes the same. */
+for (const address of document.querySelectorAll("[data-address-of]")) {
+  const title = document.getElementById(address.dataset.addressOf);
+  const letters = { ä: "ae", ö: "oe", ü: "ue", ß: "ss" };
+  const made = () => title.value.toLowerCase().replace(/[äöüß]/g, (it) => letters[it]).normalize("NFKD")
+    .replace(/[^\x00-\x7f]/g, "").replace(/[^a-z0-9]+/g, "-").slice(0, 50).replace(/^-|-$/g, "");
+  let last = made();
+  title.addEventListener("input", () => {
+    if (address.value === "" || address.value === last) address.value = made();
+    last = made();
+  });
+}
+
 /* data-submit-keys: Ctrl+Enter (or Cmd+Enter) in a text area sends its form. */
 document.addEventListener("keydown", (event) => {
   if (event.key !== "Enter" || !(event.ctrlKey || event.metaKey)) return;

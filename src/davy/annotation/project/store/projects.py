@@ -37,13 +37,8 @@ def create(
     by: str,
 ) -> Project:
     """Add a project and return it; its scheme must be in the database."""
-    if not _ID.fullmatch(id):
-        raise UserError(f"{id[:60]!r} can't name a project. Use a-z, 0-9 and hyphens, at most 60, such as pilot-2.")
-    if find(db, id) is not None:
-        raise UserError(f"There is a project {id!r} already. Choose another name.", status=409)
-    title = title.strip()
-    if not title or len(title) > 200:
-        raise UserError(f"A project's title has 1 to 200 characters, this one has {len(title)}.")
+    check_name(db, id)
+    title = check_title(title)
     known = select(schemes.c.name).where(schemes.c.name == scheme, schemes.c.version == scheme_version)
     if not db.execute(known).first():
         raise UserError(
@@ -56,6 +51,22 @@ def create(
     made = get(db, id)
     copy_guidelines(db, made)
     return made
+
+
+def check_name(db: Connection, name: str) -> None:
+    """Refuse a name that is not one, or that a project has."""
+    if not _ID.fullmatch(name):
+        raise UserError(f"{name[:60]!r} can't name a project. Use a-z, 0-9 and hyphens, at most 60, such as pilot-2.")
+    if find(db, name) is not None:
+        raise UserError(f"There is a project {name!r} already. Choose another name.", status=409)
+
+
+def check_title(title: str) -> str:
+    """Return a title without spaces around it; one that is empty or too long is refused."""
+    title = title.strip()
+    if not title or len(title) > 200:
+        raise UserError(f"A project's title has 1 to 200 characters, this one has {len(title)}.")
+    return title
 
 
 def get(db: Connection, project_id: str) -> Project:
