@@ -66,9 +66,9 @@ BUDGETS = {
     "files": 3915,
     "image": 739,
     "jobs": 1301,
-    "measure": 3190,
+    "measure": 3194,
     "memes": 4971,
-    "moderation": 4538,
+    "moderation": 4986,
     "people": 3517,
     "report": 871,
     "reviews": 1034,
@@ -92,7 +92,6 @@ LONG_MODULES = {
     "davy.detectors.meme_networks": "the networks of one paper's table, side by side",
     "davy.detectors.onnx": "one scorer: its session, cascade and exit share their state",
     "davy.jobs.store": "the queue's statements, which tests count",
-    "davy.moderation.migrate": "to be cut: reading a log, comparing, and writing thresholds",
 }
 """Modules over the limit, each with the reason. This list only gets shorter."""
 

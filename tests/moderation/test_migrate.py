@@ -1,6 +1,7 @@
 """Coming over from Perspective: old scores beside ours, and thresholds that flag the same share."""
 
 import json
+from dataclasses import replace
 
 import numpy as np
 import polars as pl
@@ -8,13 +9,19 @@ import pytest
 from scipy import stats
 from sklearn.metrics import cohen_kappa_score
 
+from davy.core import Abilities, Label, Question, Scores
 from davy.core.errors import UserError
 from davy.measure.intervals import Bootstrap
 from davy.measure.score_comparison import compare_scores, same_share_threshold, spearman
-from davy.moderation.communities import read_thresholds
-from davy.moderation.migrate import compare_log, parse_thresholds, write_migration
+from davy.moderation.migrate import compare_log, parse_thresholds
+from davy.moderation.migration_report import write_migration
+from davy.moderation.store import communities
+from davy.moderation.threshold_file import read_thresholds
 from davy.scoring.scorers import load_scorer
 from davy.shell.app import run
+from davy.store import open_store
+from davy.text.lexicons.read import load as load_lexicon
+from davy.text.mask import mask
 
 
 @pytest.fixture
@@ -73,12 +80,12 @@ def test_perspectives_own_answers_are_read_and_what_is_not_covered_is_said(log, 
     path, model = log
     done = compare_log(str(path), model, thresholds={"": 0.7}, resamples=50)
     assert [it.attribute for it in done.attributes] == ["IDENTITY_ATTACK"]
-    assert done.left_out == {"INSULT": "a formula stands behind it, and a threshold is one question's"}
+    assert done.left_out == {"INSULT": f"{model} does not answer it"}
     figures = done.attributes[0].figures
     assert figures.flagged.value == figures.flagged_now.value == pytest.approx(1 / 3)
     assert figures.agreement.value == 1
     files = write_migration(done, tmp_path / "out", log=str(path))
-    assert read_thresholds(files[0]) == {"hate": pytest.approx(figures.threshold.value, abs=1e-6)}
+    assert read_thresholds(files[0]).common == {"hate": pytest.approx(figures.threshold.value, abs=1e-6)}
     html = files[2].read_text(encoding="utf-8")
     assert "Perspective&#x27;s scores and ours" in html
     assert "<svg" in html
@@ -239,3 +246,120 @@ def test_a_log_without_scores_or_with_few_posts_is_one_clear_line(tmp_path, log)
     (tmp_path / "few.csv").write_text("text,IDENTITY_ATTACK\nfine,0.2\n", encoding="utf-8")
     with pytest.raises(UserError, match="only 1 posts have both"):
         compare_log(str(tmp_path / "few.csv"), model)
+
+
+class Loudness:
+    """Answers `hate` by the number in a text: as it is in English, halved in German; others are not judged."""
+
+    name, version = "loudness", "1"
+    questions = (Question("hate", (Label("not hateful"), Label("hateful")), positive="hateful"),)
+    abilities = Abilities()
+
+    def score(self, posts):
+        langs = posts["lang"].to_list()
+        share = {"en": 1.0, "de": 0.5}
+        loud = [float(text.split()[-1]) * share.get(lang, 0) for text, lang in zip(posts["text"], langs, strict=True)]
+        yes = np.array(loud)
+        answered = np.array([lang in share for lang in langs])
+        return Scores(self.questions, {"hate": np.stack([1 - yes, yes], axis=1)}, answered={"hate": answered})
+
+
+@pytest.fixture
+def multilingual(tmp_path):
+    """200 posts in English and 100 in German with the loudness as the old score; 30 in French with chance."""
+    chance = np.random.default_rng(1)
+    loud = chance.random(330)
+    rows = []
+    for i, value in enumerate(loud):
+        lang = "en" if i < 200 else "de" if i < 300 else "fr"
+        scores = {name: {"summaryScore": {"value": float(value)}} for name in ("IDENTITY_ATTACK", "SEVERE_TOXICITY")}
+        rows.append({"comment": {"text": f"post {i} {value}"}, "languages": [lang], "attributeScores": scores})
+    path = tmp_path / "log.jsonl"
+    path.write_text("\n".join(json.dumps(row) for row in rows) + "\n", encoding="utf-8")
+    return path, loud
+
+
+def own_map(tmp_path):
+    path = tmp_path / "map.yaml"
+    path.write_text(
+        "attributes:\n  IDENTITY_ATTACK: {question: hate}\n  SEVERE_TOXICITY: {formula: 0.5 * hate}\n", encoding="utf-8"
+    )
+    return str(path)
+
+
+def test_each_language_of_a_log_has_its_own_threshold(multilingual, tmp_path):
+    path, loud = multilingual
+    attributes = own_map(tmp_path)
+    done = compare_log(str(path), Loudness(), attributes=attributes, thresholds={"": 0.8}, resamples=50)
+    attack, severe = done.attributes
+    assert attack.dropped == {"in a language that is not judged": 30}
+    assert {it.lang: len(it.old) for it in attack.languages} == {"en": 200, "de": 100}
+    by_lang = {it.lang: it.figures for it in attack.languages}
+    for lang, rows, share in (("en", slice(0, 200), 1.0), ("de", slice(200, 300), 0.5)):
+        flagged = loud[rows] >= 0.8
+        between = (loud[rows][~flagged].max() * share, loud[rows][flagged].min() * share)
+        assert between[0] < by_lang[lang].threshold.value <= between[1]
+        assert by_lang[lang].kept_flags.value == by_lang[lang].kappa.value == 1
+    assert attack.figures.kept_flags.value < 0.8, "one threshold for both languages flags others"
+    assert severe.figures.threshold.value == pytest.approx(attack.figures.threshold.value / 2), "a formula has one, too"
+    files = write_migration(done, tmp_path / "out", log=str(path))
+    read = read_thresholds(files[0])
+    assert set(read.common) == {"hate", "SEVERE_TOXICITY"}
+    assert read.languages["de"]["hate"] == pytest.approx(by_lang["de"].threshold.value, abs=1e-6)
+    assert "Signed" in files[2].read_text(encoding="utf-8")
+
+
+def test_thresholds_by_language_go_into_a_community_and_decide_there(multilingual, tmp_path, capsys):
+    path, _ = multilingual
+    done = compare_log(str(path), Loudness(), attributes=own_map(tmp_path), thresholds={"": 0.8}, resamples=0)
+    file = write_migration(done, tmp_path / "out", log=str(path))[0]
+    database = ["--database", f"sqlite:///{tmp_path / 'davy.sqlite'}"]
+    assert run(["database", "create", *database]) == 0
+    assert run(["community", "create", "forum", "--thresholds", str(file), "--uncertain", "0.4:0.9", *database]) == 0
+    assert run(["community", "set", "forum", "--threshold", "fr:hate=0.3", *database]) == 0
+    assert "fr 0.3" in capsys.readouterr().err
+    with open_store(database[1]) as store, store.read() as db:
+        forum = communities.get(db, "forum")
+    english, german = (forum.threshold_in(lang) for lang in ("en-GB", "de"))
+    assert english == pytest.approx(2 * german, abs=0.02)
+    assert forum.threshold_in("fr") == 0.3
+    assert forum.threshold_in("pl") == forum.threshold
+    assert forum.decide(german, "de") == "review"
+    assert forum.uncertain_in("de") == pytest.approx((0, forum.high + german - forum.threshold), abs=0.1)
+    without_band = replace(forum, low=None, high=None)
+    assert (without_band.decide(german, "de"), without_band.decide(german, "en")) == ("flag", "pass")
+
+
+def test_ranks_that_hardly_agree_are_a_warning_with_the_flags_that_are_kept(tmp_path, capsys):
+    chance = np.random.default_rng(2)
+    old, new = chance.random(300), chance.random(300)
+    pl.DataFrame({"text": [f"post {value}" for value in new], "lang": "en", "IDENTITY_ATTACK": old}).write_csv(
+        tmp_path / "log.csv"
+    )
+    done = compare_log(str(tmp_path / "log.csv"), Loudness(), thresholds={"": 0.9}, resamples=0, seed=5)
+    kept = done.attributes[0].figures.kept_flags
+    cut = done.attributes[0].figures.threshold.value
+    assert kept.value == ((old >= 0.9) & (new >= cut)).sum() / (old >= 0.9).sum()
+    warning = next(note for note in done.notes() if "hardly agree" in note)
+    assert f"{round(kept.value * kept.n)} are flagged again" in warning
+    assert "the ranks hardly agree" in write_migration(done, tmp_path / "out")[0].read_text(encoding="utf-8")
+
+
+def test_disagreements_are_shown_by_kind_masked_and_drawn_with_the_seed(tmp_path):
+    word = next(it.term for it in load_lexicon("en").entries if it.kind == "profanity")
+    old = [0.9, 0.1] * 40
+    texts = [f"{word} {i} {0.05 if i % 8 == 0 else 0.9 if i % 8 == 1 else value}" for i, value in enumerate(old)]
+    pl.DataFrame({"text": texts, "lang": "en", "IDENTITY_ATTACK": old}).write_csv(tmp_path / "log.csv")
+
+    def page(seed):
+        done = compare_log(str(tmp_path / "log.csv"), Loudness(), resamples=0, seed=seed)
+        return write_migration(done, tmp_path / f"out{seed}")[3].read_text(encoding="utf-8")
+
+    first = page(0)
+    assert "Flagged before, not now: 10 of 80" in first
+    assert "Flagged now, not before: 10 of 80" in first
+    assert "This page shows hateful texts" in first
+    assert f">{mask(word)}<" in first
+    assert f">{word}<" not in first
+    drawn = [line for line in first.splitlines() if mask(word) in line]
+    assert drawn == [line for line in page(0).splitlines() if mask(word) in line]

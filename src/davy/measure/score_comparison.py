@@ -39,6 +39,8 @@ class ScoreComparison:
     kappa: Metric
     unchanged_threshold: Metric
     """The share that would be flagged if the old threshold were kept."""
+    kept_flags: Metric
+    """The share of the old flags that are flags at the new threshold, too."""
 
 
 def compare_scores(
@@ -54,11 +56,12 @@ def compare_scores(
     now = new >= cut
     n = len(old)
     before = (spearman(old, new), proportion("flagged before", int(flags.sum()), n))
-    kept = proportion("flagged at the old threshold", int((new >= threshold).sum()), n)
+    unchanged = proportion("flagged at the old threshold", int((new >= threshold).sum()), n)
     if why := _no_threshold(flags, now, threshold):
         names = ("threshold", "flagged now", "agreement", "Cohen's kappa")
         undefined = [Metric(name, None, n, note=why) for name in names]
-        return ScoreComparison(*before, undefined[0], undefined[1], undefined[2], undefined[3], kept)
+        kept = Metric("kept flags", None, int(flags.sum()), note=why)
+        return ScoreComparison(*before, undefined[0], undefined[1], undefined[2], undefined[3], unchanged, kept)
     samples = np.array([_resampled(flags[rows], new[rows]) for rows in _rows(n, draws)]).reshape(-1, 3)
     return ScoreComparison(
         *before,
@@ -66,7 +69,8 @@ def compare_scores(
         proportion("flagged now", int(now.sum()), n),
         draws.metric("agreement", float((flags == now).mean()), samples[:, 1], n),
         draws.metric("Cohen's kappa", _kappa(flags, now), samples[:, 2], n, "all posts have one answer"),
-        kept,
+        unchanged,
+        proportion("kept flags", int((flags & now).sum()), int(flags.sum())),
     )
 
 

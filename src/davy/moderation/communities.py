@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -28,8 +28,6 @@ from davy.core.gold import targets
 from davy.core.scorer import Scorer
 from davy.files import tables
 from davy.files.data_hash import data_hash
-from davy.files.yaml_nodes import Problems, YamlMap
-from davy.files.yaml_objects import read_root
 from davy.measure.calibration import choose_threshold
 from davy.measure.intervals import proportion
 from davy.measure.ranking import precision_recall_curve
@@ -146,11 +144,25 @@ def create_community(db: Connection, name: str, fields: Mapping[str, Any], *, by
 
 
 def change_community(db: Connection, name: str, fields: Mapping[str, Any], *, by: str) -> tuple[Community, str | None]:
-    """Change a community; thresholds are added to those it has. Return it, and the webhook's secret if it is new."""
+    """Change a community; thresholds are added to those it has. Return it, and the webhook's secret if it is new.
+
+    A new threshold outside what is uncertain takes the uncertain range along, where none is named.
+    """
     before, wanted = communities.get(db, name), dict(fields)
     _check_fields(db, fields)
     if "thresholds" in wanted:
         wanted["thresholds"] = {**before.thresholds, **wanted["thresholds"]}
+    if "language_thresholds" in wanted:
+        own = wanted["language_thresholds"]
+        wanted["language_thresholds"] = {
+            lang: {**before.language_thresholds.get(lang, {}), **own.get(lang, {})}
+            for lang in dict.fromkeys([*before.language_thresholds, *own])
+        }
+    if "low" not in wanted and before.low is not None and before.high is not None:
+        moved = replace(before, **wanted).threshold
+        if not before.low <= moved <= before.high:
+            around = (before.low - before.threshold, before.high - before.threshold)
+            wanted["low"], wanted["high"] = (round(min(1.0, max(0.0, moved + it)), 6) for it in around)
     made = communities.change(db, name, by=by, **wanted)
     return made, made.secret if made.secret != before.secret else None
 
@@ -206,37 +218,6 @@ def keep_threshold(db: Connection, name: str, fitted: FittedThreshold, *, by: st
     change_community(db, name, {"thresholds": {fitted.question: fitted.threshold}, "basis": fitted.basis}, by=by)
 
 
-def read_thresholds(path: Path) -> dict[str, float]:
-    """Return thresholds by question from a file of `davy migrate compare`; an attribute of one label has none here."""
-    problems = Problems(str(path), what="file of thresholds", example="docs/serve/migrate-from-perspective.md")
-    try:
-        raw = path.read_bytes()
-    except OSError as error:
-        raise UserError(f"Can't read the thresholds {path}: {error.strerror}.") from None
-    root = read_root(raw, problems, ("model", "version", "thresholds"))
-    given = root.get("thresholds")
-    thresholds: dict[str, float] = {}
-    for name, node in given.items() if isinstance(given, YamlMap) else ():
-        value = _fraction(node.get("threshold")) if isinstance(node, YamlMap) else None
-        if not isinstance(node, YamlMap) or value is None or not node.get("question"):
-            problems.add(root.line, f"{name}: write {{question: offensive, threshold: 0.41}}.")
-            continue
-        if not node.get("label"):
-            thresholds.setdefault(str(node["question"]), value)
-    problems.raise_first()
-    if not thresholds:
-        raise UserError(f"{path} has no thresholds.")
-    return thresholds
-
-
-def _fraction(value: object) -> float | None:
-    try:
-        number = float(str(value))
-    except ValueError:
-        return None
-    return number if 0 <= number <= 1 else None
-
-
 def export_decisions(store: Store, name: str, out: Path) -> int:
     """Write a community's decisions with their reasons to a file; return how many. Texts are not in it."""
     with store.read() as db:
@@ -281,6 +262,7 @@ def community_record(community: Community, totals: Mapping[str, int] | None = No
         "name": community.name,
         "question": community.question,
         "thresholds": dict(community.thresholds),
+        "language_thresholds": {lang: dict(own) for lang, own in community.language_thresholds.items()},
         "uncertain": None if community.low is None else [community.low, community.high],
         "keys": list(community.keys),
         "project": community.project,

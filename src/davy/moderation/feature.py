@@ -10,7 +10,7 @@ FEATURE = Feature(
         "davy.moderation.store.suggestions",
     ),
     commands={
-        "migrate": Command("davy.moderation.cli.community:migrate_app", "Come over from Perspective."),
+        "migrate": Command("davy.moderation.cli.migrate:app", "Come over from Perspective."),
         "community": Command(
             "davy.moderation.cli.community:app", "Set thresholds by community, send what is uncertain to review."
         ),

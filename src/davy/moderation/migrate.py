@@ -1,18 +1,15 @@
 """Compare a log of old Perspective scores with a detector's, and fit thresholds that keep the share of flags.
 
-A log in; for each attribute a comparison with intervals, a report with pictures and `thresholds.yaml`, which a
-community of the server takes, out. The log has a text or an id (with a file of posts that has the texts), and scores
-as columns (`TOXICITY`) or as Perspective's own answer (`attributeScores`).
+A log in; for each attribute, and for each of its languages, a comparison with intervals out. `migration_report` writes
+it down, `threshold_file` the thresholds that a community takes.
 """
 
 from __future__ import annotations
 
-import json
 import re
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from contextlib import suppress
-from dataclasses import dataclass, field
-from pathlib import Path
+from dataclasses import dataclass, field, replace
 from typing import Annotated, Any
 
 import numpy as np
@@ -22,43 +19,73 @@ from davy.core.errors import UserError, nearest
 from davy.core.options import Option
 from davy.core.reporter import SILENT, Reporter
 from davy.core.scorer import Scorer, Scores
-from davy.corpus.post_source import PostSource, load_posts
-from davy.files import tables
-from davy.files.atomic import make_folder, write_json, write_text
-from davy.files.file_table import list_columns, translate_errors
 from davy.files.formats import display_name
 from davy.files.input_paths import join_paths
-from davy.files.post_columns import TEXT_NAMES
 from davy.measure.intervals import Bootstrap
 from davy.measure.score_comparison import FEWEST, ScoreComparison, compare_scores
-from davy.moderation.attribute_map import PERSPECTIVE, AttributeMap, attribute_scores, load_attributes
-from davy.report.page import Page, Provenance
-from davy.report.plots import line
+from davy.moderation.attribute_map import PERSPECTIVE, AttributeMap, AttributeSource, attribute_scores, load_attributes
+from davy.moderation.perspective_answer import find_languages, has_word_in
+from davy.moderation.perspective_log import PerspectiveLog, read_log
 from davy.report.tables import Column, Table
 from davy.scoring.result import model_of
 from davy.scoring.scorers import load_scorer
+from davy.text.lexicons.read import SHIPPED
+from davy.text.lexicons.read import load as load_lexicon
 
 THRESHOLD = 0.7
 """What Perspective's documentation starts with for research and moderation."""
+HARDLY = 0.4
+"""Below this rank correlation a threshold keeps the share of flags, but hardly any of the flags."""
 BATCH = 512
-_TEXTS = (*TEXT_NAMES, "comment.text")
 
 
 @dataclass(frozen=True, slots=True)
 class AttributeComparison:
-    """One attribute: what stands behind it, how it compared, and the scores that were compared."""
+    """One attribute in one language, or in all: what stands behind it, how it compared, and what was compared."""
 
     attribute: str
-    question: str
-    label: str | None
+    source: AttributeSource
     old_threshold: float
     figures: ScoreComparison
     old: Any
     new: Any
+    rows: Any
+    """The posts of the log that were compared, by their place in it."""
     dropped: Mapping[str, int] = field(default_factory=dict)
     """How many posts of the log were not compared, by reason."""
     no_number: str | None = None
     """The first old score that is no number, as the log has it."""
+    lang: str = ""
+    """Its language; "" is all of the log's together."""
+    languages: tuple[AttributeComparison, ...] = ()
+    """The same for each language, where the log has several."""
+    too_few: Mapping[str, int] = field(default_factory=dict)
+    """Languages with too few posts for a threshold of their own."""
+
+    @property
+    def title(self) -> str:
+        """The attribute with its language."""
+        return f"{self.attribute}, {self.lang}" if self.lang else self.attribute
+
+    @property
+    def hardly_agrees(self) -> bool:
+        """Whether the ranks agree so little that the threshold says nothing about single posts."""
+        ranks = self.figures.rank_correlation.value
+        return ranks is not None and ranks < HARDLY
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return it as JSON has it, without the scores."""
+        return {
+            "behind": self.source.text,
+            "question": self.source.question,
+            "label": self.source.label,
+            "old_threshold": self.old_threshold,
+            "posts": len(self.old),
+            "dropped": dict(self.dropped),
+            "no_number": self.no_number,
+            **{name: getattr(self.figures, name).to_dict() for name in ScoreComparison.__dataclass_fields__},
+            "hardly_agrees": self.hardly_agrees,
+        }
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,52 +100,60 @@ class Migration:
     attributes: tuple[AttributeComparison, ...]
     left_out: Mapping[str, str]
     dropped: Mapping[str, int] = field(default_factory=dict)
+    texts: Sequence[str] = field(default=(), repr=False)
+    languages: Mapping[str, int] = field(default_factory=dict)
+    """How many posts of the log are in each language."""
+    seed: int = 0
+
+    @property
+    def comparisons(self) -> list[AttributeComparison]:
+        """Each attribute's comparison, then those of its languages."""
+        return [one for it in self.attributes for one in (it, *it.languages)]
 
     def table(self) -> Table:
-        """Return one row an attribute."""
+        """Return one row per attribute, and below it one per language."""
         columns = (
             Column("attribute"),
-            Column("ours"),
+            Column("language"),
             Column("posts", "count"),
             Column("ranks", "metric", scale=(-1.0, 1.0)),
             Column("old", "number"),
             Column("flagged", "metric"),
             Column("new", "metric"),
+            Column("kept", "metric"),
             Column("same", "metric"),
+            Column("κ", "metric", scale=(-1.0, 1.0)),
         )
         rows = tuple(
             (
                 it.attribute,
-                it.question if it.label is None else f"{it.question}: {it.label}",
+                it.lang or "all",
                 len(it.old),
                 it.figures.rank_correlation,
                 it.old_threshold,
                 it.figures.flagged,
                 it.figures.threshold,
+                it.figures.kept_flags,
                 it.figures.agreement,
+                it.figures.kappa,
             )
-            for it in self.attributes
+            for it in self.comparisons
         )
-        note = "ranks: rank correlation; old, new: thresholds; same: the share of posts whose decision stays"
+        note = (
+            "ranks: rank correlation; old, new: thresholds; kept: the share of the old flags that are flagged again; "
+            "same: the share of posts whose decision stays; κ: the same beyond chance"
+        )
         return Table(columns, rows, "Old scores and ours", note)
 
     def to_dict(self) -> dict[str, Any]:
         """Return it as JSON has it, without the scores."""
-        names = ScoreComparison.__dataclass_fields__
         return {
             "model": dict(self.model),
             "posts": self.posts,
+            "languages": dict(self.languages),
             "dropped": dict(self.dropped),
             "attributes": {
-                it.attribute: {
-                    "question": it.question,
-                    "label": it.label,
-                    "old_threshold": it.old_threshold,
-                    "posts": len(it.old),
-                    "dropped": dict(it.dropped),
-                    "no_number": it.no_number,
-                    **{name: getattr(it.figures, name).to_dict() for name in names},
-                }
+                it.attribute: {**it.to_dict(), "languages": {one.lang: one.to_dict() for one in it.languages}}
                 for it in self.attributes
             },
             "left_out": dict(self.left_out),
@@ -128,11 +163,18 @@ class Migration:
         """Return what a reader has to know besides the table, a sentence each."""
         return [
             *self.count_notes(),
+            *(_hardly(it) for it in self.comparisons if it.hardly_agrees),
             *(
-                f"{it.attribute}: no threshold is written, because {it.figures.threshold.note}. It takes posts on both "
+                f"{it.title}: no threshold is written, because {it.figures.threshold.note}. It takes posts on both "
                 "sides of the threshold, by the old scores and by the new: give a longer log, or another --threshold."
-                for it in self.attributes
+                for it in self.comparisons
                 if it.figures.threshold.value is None
+            ),
+            *(
+                f"{it.attribute}: {', '.join(f'{n} posts in {lang}' for lang, n in it.too_few.items())}; "
+                f"a threshold of their own takes {FEWEST}."
+                for it in self.attributes
+                if it.too_few
             ),
             *(f"{name}: {why}." for name, why in self.left_out.items()),
         ]
@@ -148,29 +190,6 @@ class Migration:
                 dropped = _said(it.dropped, it.no_number)
                 notes.append(f"{it.attribute}: {len(it.old):,} of {self.posts:,} posts were compared.{dropped}")
         return notes
-
-    def thresholds(self) -> str:
-        """Return the thresholds as the YAML file that a community takes."""
-        lines = [
-            "# Thresholds that flag the same share of posts as Perspective's scores did.",
-            "# Use them: davy community set NAME --thresholds THIS-FILE",
-            *(f"# {note}" for note in self.count_notes()),
-            f"model: {json.dumps(self.model['name'])}",
-            f"version: {json.dumps(self.model['version'])}",
-            "thresholds:",
-        ]
-        for it in self.attributes:
-            cut, flagged = it.figures.threshold, it.figures.flagged
-            if cut.value is None:
-                lines.append(f"  # {it.attribute}: no threshold, because {cut.note}")
-                continue
-            label = "" if it.label is None else f"label: {json.dumps(it.label)}, "
-            lines.append(
-                f"  {it.attribute}: {{question: {it.question}, {label}threshold: {cut.value:.6f}}}"
-                f"  # fitted on {len(it.old)} posts; {_interval(cut)}; "
-                f"flags {flagged.value:.1%} as {it.old_threshold:g} did"
-            )
-        return "\n".join(lines) + "\n"
 
 
 def compare_log(
@@ -194,78 +213,52 @@ def compare_log(
     ] = PERSPECTIVE,
     text: Annotated[str | None, Option("The column with the text.", "--text-column", metavar="C")] = None,
     resamples: int = 1000,
-    seed: Annotated[int, Option("The seed of the resamples.")] = 0,
+    seed: Annotated[int, Option("The seed of the resamples, and of the disagreements that are shown.")] = 0,
     reporter: Reporter = SILENT,
 ) -> Migration:
     """Return the comparison; `thresholds` are the old ones by attribute, under "" the one for all others."""
     known = load_attributes(attributes) if isinstance(attributes, str) else attributes
-    whole = _read_log(log)
-    frame = _with_texts(whole, log, text, posts)
-    dropped = {"without a text": len(whole) - len(frame)} if len(frame) < len(whole) else {}
-    old = _old_scores(frame)
-    if not old:
-        raise UserError(
-            f"{log} has no scores: give columns such as TOXICITY, or Perspective's attributeScores. "
-            f"It has {list_columns(frame.columns)}."
-        )
-    _refuse_percent(old, log)
-    cuts = _thresholds_of(old, thresholds or {}, log)
+    old = read_log(log, known.attributes, text=text, posts=posts)
+    cuts = _thresholds_of(old.scores, thresholds or {}, log)
     scorer = load_scorer(model)
-    scores = _scored(frame, scorer, reporter)
+    ours = _NewScores(old, scorer, known, reporter)
     compared, left_out = [], {}
-    for name, column in old.items():
-        source = known.attributes.get(name)
-        if source is None or not source:
-            left_out[name] = "no question stands behind it"
+    for name, column in old.scores.items():
+        found = ours.values(name)
+        if isinstance(found, str):
+            left_out[name] = found
             continue
-        if source.formula is not None:
-            left_out[name] = "a formula stands behind it, and a threshold is one question's"
-            continue
-        ours = attribute_scores(scores, source)
-        if ours is None:
-            left_out[name] = f"{scorer.name} does not answer it"
-            continue
-        both = np.isfinite(column.values) & ours[1]
-        without = column.dropped(ours[1])
+        values, answered = found
+        both = np.isfinite(column.values) & answered
+        without = column.dropped(answered)
         if both.sum() < FEWEST:
             why = f"only {int(both.sum())} posts have both scores; {FEWEST} are needed"
             left_out[name] = (why + "." + _said(without, column.no_number)).removesuffix(".")
             continue
-        values, new = column.values[both], ours[0][both]
-        figures = compare_scores(values, new, cuts[name], bootstrap=Bootstrap(resamples, seed))
-        kind = (str(source.question), source.label, cuts[name])
-        compared.append(AttributeComparison(name, *kind, figures, values, new, without, column.no_number))
+
+        def compare(rows: Any, lang: str, name: str = name, old: Any = column.values, new: Any = values) -> Any:
+            figures = compare_scores(old[rows], new[rows], cuts[name], bootstrap=Bootstrap(resamples, seed))
+            source = known.source(name, lang)
+            return AttributeComparison(name, source, cuts[name], figures, old[rows], new[rows], rows, lang=lang)
+
+        groups = {lang: np.flatnonzero(both & (ours.languages == lang)) for lang in ours.counts if lang}
+        fitted = [compare(rows, lang) for lang, rows in groups.items() if len(rows) >= FEWEST]
+        several = len(ours.counts) > 1
+        compared.append(
+            replace(
+                compare(np.flatnonzero(both), ""),
+                dropped=without,
+                no_number=column.no_number,
+                languages=tuple(fitted) if several else (),
+                too_few={lang: len(it) for lang, it in groups.items() if 0 < len(it) < FEWEST} if several else {},
+            )
+        )
     if not compared:
         raise UserError("Nothing can be compared. " + "; ".join(f"{k}: {v}" for k, v in left_out.items()) + ".")
-    return Migration(model_of(scorer), len(frame), tuple(compared), left_out, dropped)
-
-
-def write_migration(migration: Migration, out: Path, *, log: str = "", command: str = "") -> list[Path]:
-    """Write `thresholds.yaml`, `compare.json` and `report.html` into a folder; return them."""
-    make_folder(out)
-    page = Page(
-        "Perspective's scores and ours",
-        lead=f"{migration.posts:,} posts of {Path(log).name}, scored again by {migration.model['name']}.",
-        provenance=Provenance(
-            data=Path(log).name, model=f"{migration.model['name']} {migration.model['version']}", command=command
-        ),
+    without_text = {"without a text": old.without_text} if old.without_text else {}
+    return Migration(
+        model_of(scorer), len(old.texts), tuple(compared), left_out, without_text, old.texts, ours.counts, seed
     )
-    page.section(
-        "Figures",
-        "The new threshold flags the same share of posts as the old one did on the old scores. "
-        "It does not flag the same posts: the last column says of how many the decision stays the same.",
-    )
-    page.table(migration.table())
-    for note in migration.notes():
-        page.say(note)
-    for it in migration.attributes:
-        page.section(it.attribute)
-        page.plot(_flag_curves(it), f"The share flagged at each threshold. Old threshold {it.old_threshold:g}.")
-    return [
-        write_text(out / "thresholds.yaml", migration.thresholds()),
-        write_json(out / "compare.json", migration.to_dict()),
-        page.write(out / "report.html"),
-    ]
 
 
 def parse_thresholds(given: Sequence[str]) -> dict[str, float]:
@@ -283,18 +276,6 @@ def parse_thresholds(given: Sequence[str]) -> dict[str, float]:
     return parsed
 
 
-def _refuse_percent(old: Mapping[str, _OldScores], log: str) -> None:
-    """Raise where a score is no share between 0 and 1: a threshold would be fitted to another scale."""
-    for name, column in old.items():
-        values = column.values
-        outside = values[(values < 0) | (values > 1)]
-        if len(outside):
-            raise UserError(
-                f"{display_name(log)} has {name} scores outside 0 to 1, such as {outside[0]:g} ({len(outside):,} of "
-                f"{len(values):,}). Where they are in percent, divide them by 100."
-            )
-
-
 def _thresholds_of(attributes: Iterable[str], given: Mapping[str, float], log: str) -> dict[str, float]:
     """Return each attribute's old threshold; a name that the log does not have is an error, not passed over."""
     by_fold = {name.casefold(): name for name in attributes}
@@ -310,13 +291,73 @@ def _thresholds_of(attributes: Iterable[str], given: Mapping[str, float], log: s
     return cuts
 
 
-def _flag_curves(it: AttributeComparison) -> Any:
-    grid = np.linspace(0, 1, 51)
-    curves = {
-        "Perspective": [(float(x), float((it.old >= x).mean())) for x in grid],
-        "Davy": [(float(x), float((it.new >= x).mean())) for x in grid],
-    }
-    return line(curves, x="threshold", y="share flagged")
+class _NewScores:
+    """What the detectors of a map say about the posts of a log, each post in its language."""
+
+    def __init__(self, log: PerspectiveLog, scorer: Scorer, known: AttributeMap, reporter: Reporter) -> None:
+        self._log, self._known, self._scorer = log, known, scorer
+        read = frozenset(known.languages)
+        language_of = scorer.abilities.language_of
+        self.languages = np.array(
+            [lang or _language(text, read, language_of) for text, lang in zip(log.texts, log.languages, strict=True)],
+            dtype=object,
+        )
+        self.counts = dict(Counter(self.languages.tolist()).most_common())
+        self._scores: dict[str | None, tuple[Any, Scores]] = {}
+        models = dict.fromkeys(known.source(name, lang).model for name in log.scores for lang in self.counts)
+        for model in (None, *(it for it in models if it)):
+            mine = [lang for lang in self.counts if any(known.source(name, lang).model == model for name in log.scores)]
+            rows = np.flatnonzero(np.isin(self.languages, mine)) if model else np.arange(len(log.texts))
+            asked = load_scorer(model) if model else scorer
+            self._scores[model] = (rows, _scored(log, self.languages, rows, asked, reporter))
+
+    def values(self, name: str) -> tuple[Any, Any] | str:
+        """Return an attribute's score of each post and whether there is one; or why there is none at all."""
+        values, answered = np.full(len(self._log.texts), np.nan), np.zeros(len(self._log.texts), dtype=bool)
+        why = "no question stands behind it"
+        for lang in self.counts:
+            source = self._known.source(name, lang)
+            if not source or (source.words and lang not in (*SHIPPED, "")):
+                continue
+            why = f"{source.model or self._scorer.name} does not answer it"
+            rows, scores = self._scores[source.model]
+            places = np.flatnonzero(self.languages[rows] == lang)
+            words = has_word_in([self._log.texts[row] for row in rows[places]], load_lexicon("masking"))
+            found = attribute_scores(scores.take(places), source, words if source.words else None)
+            if found is not None:
+                values[rows[places]], answered[rows[places]] = found
+                why = ""
+        return why or (values, answered)
+
+
+def _language(text: str, read: frozenset[str], language_of: Any) -> str:
+    """Return the language that the server would take a comment for that names none."""
+    default = language_of(text) if language_of is not None else None
+    return (find_languages(text, None, {"detector": default}, read).used or [""])[0]
+
+
+def _scored(log: PerspectiveLog, languages: Any, rows: Any, scorer: Scorer, reporter: Reporter) -> Scores:
+    frame = pl.DataFrame(
+        {"text": [log.texts[row] for row in rows], "lang": [languages[row] or None for row in rows]},
+        schema={"text": pl.String, "lang": pl.String},
+    )
+    reporter.begin(f"Scoring the log with {scorer.name}", len(frame))
+    parts = []
+    for start in range(0, len(frame), BATCH):
+        parts.append(scorer.score(frame[start : start + BATCH]))
+        reporter.advance(len(parts[-1]))
+    reporter.end()
+    return Scores.concat(parts)
+
+
+def _hardly(it: AttributeComparison) -> str:
+    kept, flagged = it.figures.kept_flags, it.figures.flagged
+    before = f"Of {round((flagged.value or 0) * flagged.n)} old flags"
+    again = "none can be told" if kept.value is None else f"{round(kept.value * kept.n)} are flagged again"
+    return (
+        f"{it.title}: the ranks hardly agree ({it.figures.rank_correlation.value:.2f}). The new threshold flags other "
+        f"posts. {before} {again}. Read the disagreements before you take it."
+    )
 
 
 def _said(dropped: Mapping[str, int], no_number: str | None = None) -> str:
@@ -328,121 +369,3 @@ def _said(dropped: Mapping[str, int], no_number: str | None = None) -> str:
         comma = re.fullmatch(r"\s*(\d*),(\d+)\s*", no_number)
         hint = f" {no_number[:20]!r} is no number" + (f": write {comma[1] or 0}.{comma[2]}." if comma else ".")
     return f" Left out: {', '.join(f'{n:,} {why}' for why, n in dropped.items())}.{hint}"
-
-
-def _interval(metric: Any) -> str:
-    return "no interval" if metric.low is None else f"95 % interval {metric.low:.3f} to {metric.high:.3f}"
-
-
-def _read_log(log: str) -> pl.DataFrame:
-    with tables.open_table(log) as table, translate_errors(table.name):
-        return table.frame.collect()
-
-
-def _with_texts(frame: pl.DataFrame, log: str, text: str | None, posts: str | None) -> pl.DataFrame:
-    """Return the log with a column `text`, joined by id where a file of posts has the texts."""
-    if posts is not None:
-        if "id" not in frame.columns:
-            raise UserError(f"{log} has no column id, so the texts of {posts} can't be found. Give the log ids.")
-        texts = load_posts(PostSource(posts)).posts.select(pl.col("id").cast(pl.String), "text")
-        joined = frame.with_columns(pl.col("id").cast(pl.String)).join(
-            texts, on="id", how="inner", maintain_order="left", suffix=".post"
-        )
-        if not len(joined):
-            raise UserError(f"No id of {log} is in {posts}.")
-        if "text.post" in joined.columns:
-            joined = joined.with_columns(pl.col("text.post").alias("text"))
-        return joined.filter(pl.col("text").is_not_null())
-    by_fold = {column.casefold(): column for column in reversed(frame.columns)}
-    name = text or next((by_fold[known] for known in _TEXTS if known in by_fold), None)
-    if name is None or name not in frame.columns:
-        raise UserError(
-            f"{log} has no column with the texts; it has {list_columns(frame.columns)}. Name it with --text-column, "
-            "or give the file that has them with --posts."
-        )
-    column = pl.Series("text", [_comment_text(cell) for cell in frame[name].cast(pl.String)], dtype=pl.String)
-    return frame.with_columns(column).filter(pl.col("text").is_not_null())
-
-
-def _comment_text(cell: str | None) -> str | None:
-    """Return the text of a cell: itself, or what Perspective's own request has in it, `{"text": …, "type": …}`."""
-    if cell is None or not cell.lstrip().startswith("{"):
-        return cell
-    try:
-        comment = json.loads(cell)
-    except ValueError:
-        return cell
-    text = comment.get("text", cell)
-    return text if isinstance(text, str) else None
-
-
-@dataclass(frozen=True, slots=True)
-class _OldScores:
-    """An attribute's scores in a log, NaN where a post has none; `no_numbers` of these have something else instead."""
-
-    values: Any
-    no_numbers: int = 0
-    no_number: str | None = None
-
-    def dropped(self, answered: Any) -> dict[str, int]:
-        """Return how many posts can't be compared, by reason; `answered` are those that the detector judged."""
-        missing = np.isnan(self.values)
-        counts = {
-            "without a score": int(missing.sum()) - self.no_numbers,
-            "with a score that is no number": self.no_numbers,
-            "in a language that is not judged": int((~missing & ~answered).sum()),
-        }
-        return {why: n for why, n in counts.items() if n}
-
-
-def _old_scores(frame: pl.DataFrame) -> dict[str, _OldScores]:
-    """Return the old scores by attribute."""
-    nested = next((c for c in frame.columns if c.casefold() == "attributescores"), None)
-    if nested is not None:
-        rows = [_answer(cell) for cell in frame[nested].to_list()]
-        names = list(dict.fromkeys(name for row in rows for name in row))
-        return {name: _numbers([_summary(row.get(name)) for row in rows]) for name in names}
-    known = load_attributes().attributes
-    by_name = {column.upper().removesuffix(".SCORE"): column for column in frame.columns}
-    return {name: _numbers(frame[column].to_list()) for name, column in by_name.items() if name in known}
-
-
-def _answer(cell: Any) -> dict[str, Any]:
-    """Return the scores of one of Perspective's answers; none where a row has none."""
-    try:
-        answer = json.loads(cell) if isinstance(cell, str) else cell
-    except ValueError:
-        return {}
-    return answer if isinstance(answer, dict) else {}
-
-
-def _summary(score: Any) -> Any:
-    """Return the value of a score in Perspective's shape, or the score itself."""
-    if not isinstance(score, dict):
-        return score
-    summary = score.get("summaryScore")
-    return summary.get("value") if isinstance(summary, dict) else None
-
-
-def _numbers(cells: Sequence[Any]) -> _OldScores:
-    values = np.full(len(cells), np.nan)
-    wrong = []
-    for row, cell in enumerate(cells):
-        if cell is None or (isinstance(cell, str) and not cell.strip()):
-            continue
-        with suppress(TypeError, ValueError):
-            values[row] = float(cell)
-        if np.isnan(values[row]):
-            wrong.append(str(cell))
-    return _OldScores(values, len(wrong), wrong[0] if wrong else None)
-
-
-def _scored(frame: pl.DataFrame, scorer: Scorer, reporter: Reporter) -> Scores:
-    columns = frame.select(name for name in ("text", "lang") if name in frame.columns)
-    reporter.begin("Scoring the log", len(frame))
-    parts = []
-    for start in range(0, len(columns), BATCH):
-        parts.append(scorer.score(columns[start : start + BATCH]))
-        reporter.advance(len(parts[-1]))
-    reporter.end()
-    return Scores.concat(parts)

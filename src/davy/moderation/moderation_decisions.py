@@ -21,7 +21,9 @@ import numpy as np
 from davy.core.errors import UserError
 from davy.core.scorer import Scores
 from davy.jobs import store as jobs
+from davy.moderation.attribute_map import AttributeMap, load_attributes
 from davy.moderation.communities import PostForReview, queue_posts
+from davy.moderation.deciding_scores import DecidingScores, community_thresholds, deciding_scores
 from davy.moderation.store import communities, decisions
 from davy.moderation.store.communities import Community
 from davy.moderation.store.decisions import BUCKETS, Decision, ScoreCount
@@ -52,7 +54,7 @@ class _Scored:
     posts: Sequence[PostToScore]
     scores: Scores
     community: Community | None
-    outcomes: Sequence[str | None]
+    deciding: DecidingScores | None
     references: Sequence[str | None]
     may_store: bool
 
@@ -60,8 +62,9 @@ class _Scored:
 class Decider:
     """Knows the communities of the store, and holds what was scored since it last wrote."""
 
-    def __init__(self, store: Store, *, settling: timedelta = SETTLING) -> None:
+    def __init__(self, store: Store, *, attributes: AttributeMap | None = None, settling: timedelta = SETTLING) -> None:
         self._store = store
+        self._attributes = attributes or load_attributes()
         self._settling = settling
         self._communities: dict[str, Community] = {}
         self._held: list[_Scored] = []
@@ -93,17 +96,21 @@ class Decider:
         that its question has no answer for: its decision is None.
         """
         asked = self.community_of(community, key)
+        deciding = None
         if asked is not None:
-            own = {**asked.thresholds, asked.question: asked.threshold}
-            scores = replace(scores, thresholds={**scores.thresholds, **own})
-        outcomes = _outcomes(asked, scores)
+            by_language = asked.language_thresholds or self._attributes.languages
+            langs = [_language(detector, post) if by_language else "" for post in posts]
+            scores = replace(scores, thresholds={**scores.thresholds, **community_thresholds(asked, scores, langs)})
+            deciding = deciding_scores(asked, scores, posts, langs, self._attributes)
+        outcomes: list[str | None] = deciding.outcomes if deciding else [None] * len(posts)
         whole = len(references) or len(posts)
         with self._lock:
             if self._posts + whole > MOST_HELD:
                 self._dropped += whole
                 return scores, outcomes
             self._posts += whole
-            self._held.append(_Scored(detector, posts[:whole], scores, asked, outcomes, references, may_store))
+            held = _Scored(detector, posts[:whole], scores, asked, deciding, references, may_store)
+            self._held.append(held)
         return scores, outcomes
 
     def community_of(self, name: str | None, key: ApiKey | None) -> Community | None:
@@ -177,42 +184,38 @@ def _count(counts: Counter[tuple[str, str, str, str, str, int]], scored: _Scored
                 counts[(day, name, scored.detector.full_name, question.name, lang, int(buckets[row]))] += 1
 
 
-def _outcomes(community: Community | None, scores: Scores) -> list[str | None]:
-    """Return `pass`, `flag` or `review` for each post; None where no community decides or nothing was answered."""
-    decides = community is not None and community.question in {question.name for question in scores.questions}
-    yes = scores.positive(community.question) if community is not None and decides else None
-    if community is None or yes is None:
-        return [None] * len(scores)
-    answered = scores.has_answer(scores.question(community.question))
-    return [
-        community.decide(float(chance)) if answered is None or answered[row] else None for row, chance in enumerate(yes)
-    ]
-
-
 def _decisions(scored: _Scored, langs: list[str]) -> list[tuple[Community, Decision, PostForReview | None]]:
-    community, scores = scored.community, scored.scores
-    yes = scores.positive(community.question) if community is not None and any(scored.outcomes) else None
-    if community is None or yes is None:
+    community, deciding = scored.community, scored.deciding
+    if community is None or deciding is None:
         return []
     found: list[tuple[Community, Decision, PostForReview | None]] = []
     for row, (post, lang) in enumerate(zip(scored.posts, langs, strict=True)):
-        outcome = scored.outcomes[row]
+        outcome = deciding.outcomes[row]
         if outcome is None:
             continue
         reference = scored.references[row] if row < len(scored.references) else None
         decision = Decision(
-            community.name, scored.detector.full_name, outcome, _reasons(scores, row), reference, lang or None
+            community.name, scored.detector.full_name, outcome, _reasons(scored, row), reference, lang or None
         )
         wanted = outcome == "review" and community.project is not None and scored.may_store and post.text.strip()
-        meta = {"community": community.name, "probability": round(float(yes[row]), 4), "reference": reference}
+        meta = {
+            "community": community.name,
+            "probability": round(float(deciding.chance[row]), 4),
+            "reference": reference,
+        }
         review = PostForReview(decision.id, repair_text(post.text), lang or None, meta) if wanted else None
         found.append((community, decision, review))
     return found
 
 
-def _reasons(scores: Scores, row: int) -> list[dict[str, Any]]:
-    """Return each yes/no question's probability, threshold and label: what the decision rests on."""
-    reasons: list[dict[str, Any]] = []
+def _reasons(scored: _Scored, row: int) -> list[dict[str, Any]]:
+    """Return each yes/no question's probability, threshold and label: what the decision rests on.
+
+    Where an attribute decides, it comes first.
+    """
+    scores, reasons = scored.scores, list[dict[str, Any]]()
+    if scored.deciding is not None and scored.deciding.attribute:
+        reasons.append(scored.deciding.reason(row))
     for question in scores.questions:
         yes = scores.positive(question.name)
         answered = scores.has_answer(question)

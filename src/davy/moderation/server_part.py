@@ -30,7 +30,7 @@ class Moderation(PostDecider):
             check_lexicon_kinds(named, KINDS)
         self.attribute_detectors = {name: make(load(name)) for name in self.attributes.models}
         """The detectors that the file of attributes names, by their name there."""
-        self.decider = Decider(context.store)
+        self.decider = Decider(context.store, attributes=self.attributes)
         self.shadow: Shadow | None = None
         if settings.shadow:
             self.shadow = Shadow(context.store, make(load(settings.shadow)), keep_texts=settings.shadow_texts)

@@ -1,4 +1,4 @@
-"""`davy community` and `davy migrate`: thresholds, review and webhooks of communities; coming over from Perspective."""
+"""`davy community`: thresholds, review and webhooks of communities."""
 
 from __future__ import annotations
 
@@ -8,14 +8,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from davy.core.errors import UserError
-from davy.core.options import Option
-from davy.files.atomic import check_folder
-from davy.files.formats import display_name
-from davy.files.input_paths import join_paths, short_name
-from davy.moderation.migrate import Migration, compare_log, write_migration
 from davy.shell import console
 from davy.shell.options import Database, GoldColumns, Json
-from davy.shell.verb_command import Run, verb_command
 from davy.store import events, open_store
 from davy.text.language_code import check_language
 
@@ -34,7 +28,8 @@ Thresholds = Annotated[
     Path | None, typer.Option("--thresholds", metavar="F", help="Thresholds of davy migrate compare.")
 ]
 Threshold = Annotated[
-    list[str] | None, typer.Option("--threshold", metavar="Q=T", help="A threshold, such as hate=0.6; repeat.")
+    list[str] | None,
+    typer.Option("--threshold", metavar="[LANG:]Q=T", help="A threshold, such as hate=0.6 or de:hate=0.4; repeat."),
 ]
 Uncertain = Annotated[
     str | None, typer.Option("--uncertain", metavar="LOW:HIGH", help="What goes to review, such as 0.4:0.7; none: -.")
@@ -53,8 +48,6 @@ Language = Annotated[
     str | None,
     typer.Option("--lang", metavar="LANG", help="The language of comments that name none, where it can't be told."),
 ]
-
-migrate_app = typer.Typer(no_args_is_help=True, help="Come over from Perspective.")
 
 
 @app.command("create")
@@ -151,7 +144,12 @@ def list_(database: Database = None, json: Json = False) -> None:
         (
             one["name"],
             one["question"],
-            ", ".join(f"{q} {t:g}" for q, t in one["thresholds"].items()),
+            ", ".join(
+                [
+                    *(f"{q} {t:g}" for q, t in one["thresholds"].items()),
+                    *(f"{lang}:{q} {t:g}" for lang, own in one["language_thresholds"].items() for q, t in own.items()),
+                ]
+            ),
             "" if one["uncertain"] is None else "{:g} to {:g}".format(*one["uncertain"]),
             one["project"] or "",
             f"{sum(one['decisions'].values()):,}",
@@ -231,7 +229,10 @@ def _tell(made: Community, secret: str | None, known: dict[str, str]) -> None:
     if secret:
         print(secret)
         console.note("The secret of its webhook's signatures. It is not shown again.")
-    console.note(f"Community {made.name}: {made.question} from {made.threshold:g} on. {_told_keys(known, made.keys)}")
+    own = "".join(f", {lang} {made.threshold_in(lang):g}" for lang in made.language_thresholds)
+    band = "" if made.low is None or made.high is None else f" Uncertain from {made.low:g} to {made.high:g}."
+    keys = _told_keys(known, made.keys)
+    console.note(f"Community {made.name}: {made.question} from {made.threshold:g} on{own}.{band} {keys}")
 
 
 def _changes(
@@ -246,20 +247,14 @@ def _changes(
     lang: str | None,
 ) -> dict[str, Any]:
     """Return the fields that the options name."""
-    from davy.moderation.communities import read_thresholds
-
     changes: dict[str, Any] = {}
     if question is not None:
         changes["question"] = question
-    thresholds = read_thresholds(file) if file is not None else {}
-    for one in threshold or []:
-        name, _, number = one.partition("=")
-        try:
-            thresholds[name] = float(number)
-        except ValueError:
-            raise UserError(f"--threshold {one!r} is no threshold. Write one like hate=0.6.") from None
-    if thresholds:
-        changes["thresholds"] = thresholds
+    common, languages = _thresholds(file, threshold or [])
+    if common:
+        changes["thresholds"] = common
+    if languages:
+        changes["language_thresholds"] = languages
     if uncertain is not None:
         changes |= _band(uncertain)
     if key is not None:
@@ -271,6 +266,25 @@ def _changes(
     if lang is not None:
         changes["lang"] = check_language(lang)
     return changes
+
+
+def _thresholds(file: Path | None, given: list[str]) -> tuple[dict[str, float], dict[str, dict[str, float]]]:
+    """Return the thresholds of a file and of options: common ones, and those of languages."""
+    from davy.moderation.threshold_file import read_thresholds
+
+    read = read_thresholds(file) if file is not None else None
+    common = dict(read.common) if read else {}
+    languages = {lang: dict(own) for lang, own in read.languages.items()} if read else {}
+    for one in given:
+        name, _, number = one.partition("=")
+        lang, colon, question = name.rpartition(":")
+        try:
+            value = float(number)
+        except ValueError:
+            raise UserError(f"--threshold {one!r} is no threshold. Write one like hate=0.6 or de:hate=0.4.") from None
+        where = languages.setdefault(str(check_language(lang)), {}) if colon else common
+        where[question] = value
+    return common, languages
 
 
 def _band(text: str) -> dict[str, float | None]:
@@ -315,42 +329,3 @@ def _key_id(db: Any, prefix: str) -> str:
         if key.prefix == wanted or key.id == prefix:
             return key.id
     raise UserError(f"There is no key {wanted!r}. List them: davy key list")
-
-
-@migrate_app.callback()
-def migrate() -> None:
-    """Come over from Perspective."""
-
-
-@migrate_app.command("compare")
-@verb_command(compare_log, "logs out model posts threshold attributes text_column seed json")
-def compare(
-    run: Run[Migration],
-    logs: list[str],
-    model: str,
-    out: Annotated[Path, Option("The folder for the report and the thresholds.", metavar="DIR")],
-    json: Annotated[bool, Option("Print the figures as JSON.")] = False,
-) -> None:
-    """Compare old Perspective scores with a detector's, and fit thresholds that flag the same share.
-
-    Each attribute gets its rank correlation, its new threshold with an interval, and how many decisions stay the same.
-
-    Examples:
-
-      davy migrate compare perspective.jsonl --threshold 0.7 --out migration
-
-      davy migrate compare scores.csv --posts comments.csv --threshold TOXICITY=0.8 --out migration
-    """
-    check_folder(out)
-    log = join_paths(logs)
-    done = run()
-    files = write_migration(
-        done, out, log=display_name(log), command=f"davy migrate compare {short_name(log)} --model {model}"
-    )
-    if json:
-        console.json(done.to_dict())
-        return
-    console.out().print(done.table().rich())
-    for note in done.notes():
-        console.note(note)
-    console.note(f"Written: {', '.join(str(file) for file in files)}")

@@ -1,7 +1,8 @@
 """Communities that the server decides for: whose thresholds hold, what is uncertain, who reviews and who is told.
 
-A community names one yes/no question that decides. A probability from `low` up to `high` is uncertain and goes to
-review; else the threshold decides. Only the keys that it names may decide in its name.
+A community names what decides: a yes/no question, or an attribute with a formula. A probability from `low` up to `high`
+is uncertain and goes to review; else the threshold decides. A language may have thresholds of its own; the uncertain
+range then lies around them as it lies around the common one. Only the keys that it names may decide in its name.
 """
 
 from __future__ import annotations
@@ -39,19 +40,34 @@ class Community:
     """What the threshold was fitted on, with the curve that the page draws."""
     lang: str | None = None
     """The language of its comments that name none, where it can't be told."""
+    language_thresholds: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
+    """Thresholds of languages that have their own."""
     made_at: datetime = field(default_factory=now)
     made_by: str = events.SYSTEM
 
     @property
     def threshold(self) -> float:
         """The probability from which on the deciding question is a yes."""
-        return float(self.thresholds.get(self.question, 0.5))
+        return self.threshold_in("")
 
-    def decide(self, probability: float) -> str:
+    def threshold_in(self, lang: str) -> float:
+        """Return the same for posts in a language."""
+        own = self.language_thresholds.get(lang.lower().partition("-")[0], {})
+        return float(own.get(self.question, self.thresholds.get(self.question, 0.5)))
+
+    def uncertain_in(self, lang: str) -> tuple[float, float] | None:
+        """Return from where up to where posts in a language are uncertain."""
+        if self.low is None or self.high is None:
+            return None
+        moved = self.threshold_in(lang) - self.threshold
+        return max(0.0, self.low + moved), min(1.0, self.high + moved)
+
+    def decide(self, probability: float, lang: str = "") -> str:
         """Return `review` where the probability is uncertain, else `flag` or `pass`."""
-        if self.low is not None and self.high is not None and self.low <= probability < self.high:
+        band = self.uncertain_in(lang)
+        if band is not None and band[0] <= probability < band[1]:
             return "review"
-        return "flag" if probability >= self.threshold else "pass"
+        return "flag" if probability >= self.threshold_in(lang) else "pass"
 
 
 _ROWS = Rows(
@@ -110,9 +126,10 @@ def _check(community: Community) -> None:
     name = community.name
     if not name.strip() or len(name) > LONGEST_NAME or not name.isprintable() or "/" in name or name != name.strip():
         raise UserError(f"A community's name has 1 to {LONGEST_NAME} characters and no slash: {name[:100]!r} has not.")
-    for question, value in community.thresholds.items():
-        if not 0 <= value <= 1:
-            raise UserError(f"The threshold of {question} is {value:g}; it lies between 0 and 1.")
+    for thresholds in (community.thresholds, *community.language_thresholds.values()):
+        for question, value in thresholds.items():
+            if not 0 <= value <= 1:
+                raise UserError(f"The threshold of {question} is {value:g}; it lies between 0 and 1.")
     low, high = community.low, community.high
     if (low is None) != (high is None) or (low is not None and high is not None and not 0 <= low < high <= 1):
         raise UserError("What is uncertain goes from a lower to a higher probability, both between 0 and 1.")
