@@ -44,18 +44,12 @@ NOUN_MODULES = {
 
 EXCEPTIONS: dict[tuple[str, str], str] = {
     ("davy.core.feature", "davy.features"): "the one list of features that everything else asks",
-    ("davy.annotation.project.next_steps", "davy.rounds.store.entries"): "contrasts to write are a next step",
-    ("davy.annotation.project.next_steps", "davy.rounds.store.rounds"): "a round is among a project's next steps",
-    ("davy.people.store.invitations", "davy.annotation.project.store.members"): "an invitation may be to a project",
-    ("davy.people.store.invitations", "davy.annotation.project.store.projects"): "an invitation may be to a project",
-    ("davy.people.store.keys", "davy.annotation.project.store.members"): "a key may be bound to a project",
-    ("davy.people.store.keys", "davy.annotation.project.store.projects"): "a key may be bound to a project",
 }
 """Importing module → imported module, each with the reason. This list only gets shorter."""
 
 
 BUDGETS = {
-    "annotation": 24038,
+    "annotation": 24068,
     "challenges": 4194,
     "core": 2122,
     "corpus": 10689,
@@ -65,14 +59,14 @@ BUDGETS = {
     "evaluation": 6521,
     "files": 3915,
     "image": 739,
-    "jobs": 1301,
+    "jobs": 1297,
     "measure": 3194,
     "memes": 4971,
     "moderation": 4986,
-    "people": 3517,
+    "people": 3559,
     "report": 871,
     "reviews": 1034,
-    "rounds": 5443,
+    "rounds": 5468,
     "runs": 2146,
     "scheme_editor": 1059,
     "schemes": 1374,

@@ -2,6 +2,7 @@
 
 import re
 from dataclasses import fields
+from inspect import signature
 from pathlib import Path
 from pkgutil import resolve_name
 
@@ -10,6 +11,7 @@ from davy.core.feature import Feature, features
 from davy.features import FEATURES
 from davy.jobs.kinds import job_functions, job_kinds
 from davy.people.store import personal_data, users
+from davy.people.store.project_roster import ProjectRoster, project_roster
 from davy.people.store.retention import retention_kinds
 from davy.server.routers import load_routers
 
@@ -34,6 +36,18 @@ def test_whatever_a_feature_names_exists():
         named += [function for group in feature.subcommands.values() for function in group.values()]
         named += [*feature.closing_rules.values(), *feature.papers.values(), *feature.scheme_uses.values()]
         assert all(resolve_name(name) is not None for name in named)
+
+
+def test_the_roster_of_projects_has_every_function_that_accounts_ask_for():
+    asked = [name for name in vars(ProjectRoster) if not name.startswith("_")]
+    assert asked
+    for name in asked:
+        _self, *parameters = takes(getattr(ProjectRoster, name))
+        assert takes(getattr(project_roster(), name)) == parameters
+
+
+def takes(function):
+    return [(each.name, each.kind, each.default) for each in signature(function).parameters.values()]
 
 
 def test_no_two_features_register_the_same_name():

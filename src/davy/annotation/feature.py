@@ -15,7 +15,6 @@ FEATURE = Feature(
         "davy.annotation.settling.store.agreements",
         "davy.annotation.settling.store.codes",
     ),
-    find_project="davy.annotation.project.store.projects:get",
     commands={
         "project": Command(
             "davy.annotation.project.cli.project:app", "Make labelling projects, and take them from phase to phase."
@@ -77,7 +76,7 @@ FEATURE = Feature(
         "answers": "davy.annotation.project.store.project_schemes:answers_by",
         "projects": "davy.annotation.project.store.project_schemes:projects_by",
     },
-    managed_projects="davy.annotation.project.store.members:managed_by",
+    project_roster="davy.annotation.project.store.members",
     personal_data="davy.annotation.project.store.member_data:export",
     forget_person="davy.annotation.project.roster:forget_person",
     jobs=(

@@ -75,10 +75,10 @@ class Feature:
     """Kinds of record that retention rules can remove: a mapping of names to `RetentionKind`."""
     scheme_uses: Mapping[str, str] = field(default_factory=dict)
     """Functions by what uses a scheme: `answers` or `projects`. They return the queries for a name and a version."""
-    managed_projects: str | None = None
-    """Returns the ids of the projects that an account manages. It gets the connection and the account's id."""
-    find_project: str | None = None
-    """Returns a project, or refuses an id that none has. It gets the connection and the id."""
+    project_roster: str | None = None
+    """The module that says who is in which project: it has the functions of `people.store.project_roster`."""
+    written_posts: str | None = None
+    """Returns how people write a project's posts, as `WrittenPosts`. It gets the connection, the id and permissions."""
     jobs_in_use: str | None = None
     """Returns the query for jobs that no retention rule removes."""
 

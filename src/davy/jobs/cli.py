@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from pkgutil import resolve_name
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from davy.core.feature import features
 from davy.jobs import store as jobs
 from davy.jobs.kinds import parse_arguments
+from davy.people.store.project_roster import project_roster
 from davy.shell import console
 from davy.shell.options import Database, Json
 from davy.store import events, open_store
@@ -125,8 +124,7 @@ def start(
     wanted = parse_arguments(kind, arguments or [])
     with open_store(database) as store, store.write() as db:
         if wanted.get("project"):
-            for find_project in filter(None, (feature.find_project for feature in features())):
-                resolve_name(find_project)(db, wanted["project"])
+            project_roster().title(db, wanted["project"])  # refuses one that there isn't
         job = jobs.enqueue(db, kind, wanted, owner=events.SHELL, project=wanted.get("project"))
     if json:
         console.json(_plain(job))

@@ -11,7 +11,6 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from pkgutil import resolve_name
 from typing import Any
 
 from sqlalchemy import (
@@ -33,7 +32,7 @@ from sqlalchemy import (
 from sqlalchemy.dialects import postgresql, sqlite
 
 from davy.core.errors import UserError, nearest
-from davy.core.feature import features
+from davy.people.store.project_roster import project_roster
 from davy.store import events
 from davy.store.columns import Serial, TextColumn, TimeColumn, metadata, new_id, new_token, now, table_index
 from davy.store.rows import Rows
@@ -387,8 +386,7 @@ def is_visible(db: Connection, job_id: str, user_id: str) -> bool:
 
 
 def _visible_to(db: Connection, user_id: str) -> list[ColumnElement[bool]]:
-    hooks = [resolve_name(each.managed_projects) for each in features() if each.managed_projects is not None]
-    managed = [project for projects_of in hooks for project in projects_of(db, user_id)]
+    managed = project_roster().managed_by(db, user_id)
     return [jobs.c.owner == user_id, *(jobs.c.project == project for project in managed)]
 
 

@@ -30,6 +30,7 @@ FEATURE = Feature(
         "davy.rounds.pages.attack:router",
     ),
     closing_rules={"round closed": "davy.rounds.open_round:why_open"},
+    written_posts="davy.rounds.next_steps:written_posts",
     unused_tabs="davy.rounds.pages.rounds:unused_tabs",
     personal_data="davy.rounds.store.entries:personal_data",
     jobs=(

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from pkgutil import resolve_name
 from typing import Any
 from urllib.parse import quote
 
@@ -19,10 +20,10 @@ from davy.annotation.project.project import Member, Phase, Project
 from davy.annotation.project.settings import CONSENT_UNREAD
 from davy.annotation.project.store import members, messages
 from davy.annotation.settling.store import agreements, phase_answers
+from davy.core.feature import features
 from davy.detectors import store as detectors
 from davy.jobs import store as jobs
 from davy.people.store import invitations
-from davy.rounds.store import entries, rounds
 from davy.store import Connection
 
 STEPS: tuple[str, ...] = (
@@ -54,6 +55,17 @@ class Step:
     """Why it can't be done yet."""
     progress: Sequence[tuple[Phase, int]] = ()
     """For labelling: the phases, and how many posts this person has done in each."""
+
+
+@dataclass(frozen=True, slots=True)
+class WrittenPosts:
+    """How people write a project's posts themselves, which a feature says through its hook of that name."""
+
+    begun: bool
+    posts: Step
+    """The checklist's line while there are no posts."""
+    mine: tuple[Step, ...] = ()
+    """What a person can write now."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,23 +101,25 @@ def next_steps(
     unread = messages.unread(db, project.id, active.user, active.read_until) if active else 0
     if project.state != "open":
         return NextSteps((), (), unread)
-    checklist = tuple(_Checklist(db, project, statuses).steps())
-    own = personal_steps(db, project, active, may, [row.phase for row in statuses]) if active else []
+    written = written_posts(db, project.id, may)
+    checklist = tuple(_Checklist(db, project, statuses, written).steps())
+    phases = [row.phase for row in statuses]
+    own = [*written.mine, *personal_steps(db, project, active, may, phases)] if active else []
     covered = {step.name for step in own}
     shared = [step for step in checklist if step.state == NOW and may(step.permission) and step.name not in covered]
     return NextSteps(checklist, tuple(own + [step for step in shared if step.act]), unread)
 
 
+def written_posts(db: Connection, project_id: str, may: May) -> WrittenPosts:
+    """Return how people write a project's posts, as the feature that has them do so says."""
+    (hook,) = [feature.written_posts for feature in features() if feature.written_posts is not None]
+    written: WrittenPosts = resolve_name(hook)(db, project_id, may)
+    return written
+
+
 def personal_steps(db: Connection, project: Project, member: Member, may: May, every: Sequence[Phase]) -> list[Step]:
-    """Return what a person can work on now: texts to write, posts to answer, memes, talks, and cases to settle."""
+    """Return what a person can work on now: posts to answer, memes, talks, and cases to settle."""
     made: list[Step] = []
-    current = rounds.current(db, project.id)
-    if current is not None and current.state == "open" and may("enter texts"):
-        here = f"/rounds/{current.number}"
-        made.append(Step("label", NOW, "enter", f"{here}/enter", "enter texts"))
-        waiting = len(entries.to_contrast(db, current.id))
-        if waiting:
-            made.append(Step("label", NOW, "contrasts", here, "enter texts", {"n": waiting}))
     for phase in every:
         talks = phase.behaviour.shared and phase.state == "open"
         if talks and may("label posts") and phase_answers.count_states(db, phase.id).get("open"):
@@ -138,9 +152,10 @@ def _own_progress(db: Connection, member: Member, may: May, every: Sequence[Phas
 class _Checklist:
     """The steps of one project, each from what the database knows of it."""
 
-    def __init__(self, db: Connection, project: Project, statuses: Sequence[PhaseStatus]) -> None:
-        self.db, self.project, self.statuses = db, project, statuses
-        self.rounds = rounds.of_project(db, project.id)
+    def __init__(
+        self, db: Connection, project: Project, statuses: Sequence[PhaseStatus], written: WrittenPosts
+    ) -> None:
+        self.db, self.project, self.statuses, self.written = db, project, statuses, written
         self.people = members.of_project(db, project.id)
         self.labelled = [row for row in statuses if row.phase.behaviour.gives_verdicts and row.answers]
         closed = [row for row in self.labelled if row.phase.state == "closed"]
@@ -153,18 +168,16 @@ class _Checklist:
         return [made for name in STEPS if (made := getattr(self, f"_{name}")()) is not None]
 
     @property
-    def by_rounds(self) -> bool:
+    def are_posts_written(self) -> bool:
         """Whether people write the posts themselves: no phase is there to be filled from a file."""
         kinds = [row.phase.behaviour for row in self.statuses]
-        return bool(self.rounds) or (bool(kinds) and not any(it.gives_verdicts or it.gate or it.task for it in kinds))
+        return self.written.begun or (bool(kinds) and not any(it.gives_verdicts or it.gate or it.task for it in kinds))
 
     def _posts(self) -> Step | None:
         if any(row.phase.size for row in self.statuses):
             return Step("posts", DONE, "add_more", "#add-posts")
-        if self.by_rounds:
-            if rounds.current(self.db, self.project.id) is not None:
-                return Step("posts", BUSY, "enter_wait", "/rounds")
-            return Step("posts", NOW, "open_round", "/rounds")
+        if self.are_posts_written:
+            return self.written.posts
         fed = [row for row in self.statuses if row.fed]
         if fed:
             return Step("posts", BUSY, "fed", _phase_path(fed[0].phase), values={"phase": fed[0].phase.name})
@@ -192,7 +205,7 @@ class _Checklist:
             if phase.state == "closed" or kind.by_experts or not wanted or 0 < phase.size <= row.done:
                 continue
             return (phase.answers or 1) if kind.fewest_people is None else kind.fewest_people
-        return 2 if self.by_rounds and not self.rounds else 0
+        return 2 if self.are_posts_written and not self.written.begun else 0
 
     def _consent(self) -> Step:
         unread = bool(self.project.settings.get(CONSENT_UNREAD))

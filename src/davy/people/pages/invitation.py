@@ -13,6 +13,7 @@ from davy.people.pages.visitor import Anyone, Form, check_rate, client_address, 
 from davy.people.passwords import SHORTEST, hash_password
 from davy.people.store import invitations
 from davy.people.store.invitations import Invitation
+from davy.people.store.project_roster import project_roster
 from davy.people.store.users import User
 from davy.web import render
 from davy.web.context import context_of
@@ -100,7 +101,7 @@ def _page(
     project = None
     if invitation.project:
         with context_of(request).store.read() as db:
-            project = invitations.project_title(db, invitation.project)
+            project = project_roster().title(db, invitation.project)
     return render.page(
         request,
         "invitation.html",

@@ -20,6 +20,7 @@ from davy.people.pages.visitor import Form, allowed, field, whole_number
 from davy.people.permissions import may
 from davy.people.store import keys, users
 from davy.people.store.keys import ApiKey
+from davy.people.store.project_roster import project_roster
 from davy.people.store.users import User
 from davy.web import render
 from davy.web.context import context_of
@@ -41,7 +42,7 @@ def _own_page(request: Request, me: User, **shown: Any) -> Response:
     with context_of(request).store.read() as db:
         found = keys.list_keys(db, owner=_owner(me))
         owners = {user.id: user.name for user in users.list_users(db)}
-        titles = keys.project_titles(db)
+        titles = project_roster().titles(db)
     scopes = [scope for scope in keys.SCOPES if scope != "admin" or me.role == "admin"]
     values = key_values(request, found, owners if _owner(me) is None else {}, scopes, **shown)
     return render.page(request, "keys.html", used={}, project_titles=titles, **values)

@@ -14,9 +14,9 @@ from datetime import datetime, timedelta
 
 from sqlalchemy import CheckConstraint, Column, Connection
 
-from davy.annotation.project.store import members, projects
 from davy.core.errors import UserError
 from davy.people.store import users
+from davy.people.store.project_roster import project_roster
 from davy.store import events
 from davy.store.columns import TextColumn, new_id, new_token, now, table_index, token_hash
 from davy.store.rows import Rows
@@ -82,8 +82,8 @@ def create(
     users.check_role(role)
     roles: tuple[str, ...] = ()
     if project is not None:
-        projects.get(db, project)
-        roles = members.check_roles(project_roles)
+        project_roster().title(db, project)  # refuses one that there isn't
+        roles = project_roster().check_roles(project_roles)
     if not timedelta(0) < lasts <= timedelta(days=365):
         raise UserError("An invitation lasts more than nothing and at most 365 days.")
     login = users.clean_login(login) if login else None
@@ -114,11 +114,6 @@ def get_usable(db: Connection, token: str) -> Invitation:
     return invitation
 
 
-def project_title(db: Connection, project_id: str) -> str:
-    """Return the title of the project that an invitation names."""
-    return projects.get(db, project_id).title
-
-
 def accept(
     db: Connection, token: str, *, login: str, name: str, password_hash: str, language: str = "en"
 ) -> users.User:
@@ -147,8 +142,7 @@ def join(db: Connection, token: str, user: users.User) -> Invitation:
         raise UserError("This invitation makes an account, and you have one.", status=409)
     if invitation.login and user.login != invitation.login:
         raise _other_login(invitation.login)
-    known = members.get(db, invitation.project, user.id)
-    if known is not None and known.left_at is None:
+    if project_roster().is_member(db, invitation.project, user.id):
         raise UserError("You are in this project already.", status=409)
     _use_up(db, invitation)
     _used(db, invitation, user)
@@ -165,8 +159,8 @@ def _used(db: Connection, invitation: Invitation, user: users.User) -> None:
     _ROWS.update(db, invitations.c.id == invitation.id, used_by=user.id)
     events.record(db, by=user.id, what="invitation used", about=f"invitation {invitation.id}")
     if invitation.project is not None:
-        by = f"invitation {invitation.id}"
-        members.add(db, invitation.project, user.id, invitation.project_roles, by=by, pool=invitation.pool)
+        by, roles = f"invitation {invitation.id}", invitation.project_roles
+        project_roster().add(db, invitation.project, user.id, roles, by=by, pool=invitation.pool)
 
 
 def _other_login(login: str) -> UserError:

@@ -15,9 +15,9 @@ from datetime import datetime, timedelta
 from sqlalchemy import Column, Connection, select
 from sqlalchemy.dialects import postgresql, sqlite
 
-from davy.annotation.project.store import members, projects
 from davy.core.errors import UserError, nearest
 from davy.people.store import users
+from davy.people.store.project_roster import project_roster
 from davy.people.store.tables import users as users_table
 from davy.store import events
 from davy.store.columns import TextColumn, new_id, new_token, now, table_index, token_hash
@@ -125,16 +125,10 @@ def create(
     return key, secret
 
 
-def project_titles(db: Connection) -> dict[str, str]:
-    """Return each project's title, which lists of keys show."""
-    return {project.id: project.title for project in projects.list_projects(db)}
-
-
 def _check_project(db: Connection, project_id: str, owner: users.User, scopes: Sequence[str]) -> None:
     """Refuse a key for a project where its owner is nobody, or with a scope that reaches beyond it."""
-    projects.get(db, project_id)
-    member = members.get(db, project_id, owner.id)
-    if owner.role != "admin" and (member is None or member.left_at is not None):
+    project_roster().title(db, project_id)  # refuses one that there isn't
+    if owner.role != "admin" and not project_roster().is_member(db, project_id, owner.id):
         raise UserError(f"{owner.login!r} is not in project {project_id!r}. A key's owner is one of its people.")
     beyond = [scope for scope in scopes if scope not in PROJECT_SCOPES]
     if beyond:

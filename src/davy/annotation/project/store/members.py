@@ -14,6 +14,8 @@ from typing import Any
 from sqlalchemy import Connection, and_, bindparam, select
 
 from davy.annotation.project.project import PROJECT_ROLES, Member, Project
+from davy.annotation.project.store.projects import get as get_project
+from davy.annotation.project.store.projects import list_projects
 from davy.annotation.project.store.tables import MEMBERS, members, projects
 from davy.core import UserError
 from davy.people.store import sessions, users
@@ -65,6 +67,22 @@ def of_project(
     query = query if left else query.where(members.c.left_at.is_(None))
     found = MEMBERS.list(db, query.order_by(members.c.pseudonym))
     return found if role is None else [member for member in found if role in member.roles]
+
+
+def title(db: Connection, project_id: str) -> str:
+    """Return what a project is called."""
+    return get_project(db, project_id).title
+
+
+def titles(db: Connection) -> dict[str, str]:
+    """Return what each project is called, by id."""
+    return {project.id: project.title for project in list_projects(db)}
+
+
+def is_member(db: Connection, project_id: str, user_id: str) -> bool:
+    """Return whether a person is in a project and has not left it."""
+    known = get(db, project_id, user_id)
+    return known is not None and known.left_at is None
 
 
 def managed_by(db: Connection, user_id: str) -> list[str]:
