@@ -49,9 +49,9 @@ EXCEPTIONS: dict[tuple[str, str], str] = {
 
 
 BUDGETS = {
-    "annotation": 24068,
+    "annotation": 24094,
     "challenges": 4194,
-    "core": 2122,
+    "core": 2134,
     "corpus": 10689,
     "demo": 883,
     "detectors": 8125,
@@ -62,8 +62,8 @@ BUDGETS = {
     "jobs": 1297,
     "measure": 3194,
     "memes": 4971,
-    "moderation": 4986,
-    "people": 3559,
+    "moderation": 4988,
+    "people": 3576,
     "report": 871,
     "reviews": 1034,
     "rounds": 5468,
@@ -77,7 +77,7 @@ BUDGETS = {
     "testing": 4807,
     "text": 2117,
     "training": 4932,
-    "web": 2510,
+    "web": 2803,
 }
 """Lines by folder. They only fall, unless a feature gains something that users can do."""
 

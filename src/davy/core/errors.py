@@ -4,7 +4,8 @@ The shell turns it into one line and exit code 2, HTTP into a 4xx page or JSON.
 Anything else that is raised is our bug and shows its traceback in the log.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 
 EXTRAS = {
     "train": (
@@ -21,13 +22,24 @@ EXTRAS = {
 class UserError(Exception):
     """What is wrong, with which value, and what to do next, in one line.
 
-    `status` is the HTTP status that the web door answers with.
+    `status` is the HTTP status that the web door answers with, `field` the field of a form that it is about, if known.
     """
 
     def __init__(self, message: str, *, status: int = 400) -> None:
         super().__init__(message)
         self.message = message
         self.status = status
+        self.field = ""
+
+
+@contextmanager
+def about_field(name: str) -> Iterator[None]:
+    """Note on an error that is raised in the block which field of a form it is about."""
+    try:
+        yield
+    except UserError as error:
+        error.field = error.field or name
+        raise
 
 
 class KeyedError(UserError):

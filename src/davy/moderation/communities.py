@@ -23,7 +23,7 @@ from davy.annotation.project.project_creation import add_phase, add_posts, next_
 from davy.annotation.project.project_file import phase_plan
 from davy.annotation.project.project_scheme import scheme_of
 from davy.annotation.project.store import phases, posts, projects
-from davy.core.errors import UserError
+from davy.core.errors import UserError, about_field
 from davy.core.gold import targets
 from davy.core.scorer import Scorer
 from davy.files import tables
@@ -170,9 +170,11 @@ def change_community(db: Connection, name: str, fields: Mapping[str, Any], *, by
 def _check_fields(db: Connection, fields: Mapping[str, Any]) -> None:
     """Refuse a project that can't review, and an address that no webhook may have."""
     if fields.get("project") is not None:
-        review_phase(db, fields["project"])
+        with about_field("project"):
+            review_phase(db, fields["project"])
     if fields.get("webhook") is not None:
-        check_url(fields["webhook"])
+        with about_field("webhook"):
+            check_url(fields["webhook"])
 
 
 @dataclass(frozen=True, slots=True)

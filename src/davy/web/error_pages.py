@@ -14,7 +14,7 @@ import traceback
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
-from urllib.parse import quote, urlsplit
+from urllib.parse import quote
 
 from fastapi import FastAPI
 from fastapi.exceptions import RequestValidationError
@@ -27,6 +27,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from davy.core.errors import UserError
 from davy.web import render
 from davy.web.errors import LocalizedError, PasswordRequired, SignInRequired, is_htmx, wants_json
+from davy.web.form_again import came_from, form_again
 
 PERSPECTIVE = "/v1alpha1/"
 OPENAI = ("/v1/moderations", "/v1/models")
@@ -119,7 +120,7 @@ def install(app: FastAPI) -> None:
 
 
 async def _handle(request: Request, error: Exception) -> Response:
-    return respond(request, error)
+    return await form_again(request, error) or respond(request, error)
 
 
 class ErrorLayer:
@@ -160,24 +161,21 @@ def respond(request: Request, error: Exception) -> Response:
     if isinstance(error, SignInRequired) and request.method in ("GET", "HEAD") and not is_htmx(request):
         return RedirectResponse(f"/sign-in?next={render.quoted_path(request)}", 303)
     if isinstance(error, PasswordRequired) and not is_htmx(request):
-        return RedirectResponse(f"/confirm?next={quote(_came_from(request), safe='')}", 303)
-    template = "parts/error.html" if is_htmx(request) else "error.html"
-    return render.page(
-        request,
-        template,
-        status=answer.status,
-        headers=answer.headers,
-        message=answer.message,
-        bug=answer.id,
-        code=answer.status,
-    )
-
-
-def _came_from(request: Request) -> str:
-    """Return the page whose form was sent, as the browser names it; the way back after the password."""
-    page = urlsplit(request.headers.get("referer", ""))
-    own = page.netloc == request.headers.get("host")
-    return page.path + (f"?{page.query}" if page.query else "") if own and page.path else "/"
+        return RedirectResponse(f"/confirm?next={quote(came_from(request) or '/', safe='')}", 303)
+    shown: dict[str, Any] = {
+        "status": answer.status,
+        "headers": answer.headers,
+        "message": answer.message,
+        "bug": answer.id,
+        "code": answer.status,
+    }
+    if is_htmx(request):
+        return render.page(request, "parts/error.html", **shown)
+    own = getattr(request.state, "error_page", None)  # a project's, with its navigation
+    if own is not None and answer.id is None:
+        page: Response = own(request, error, **shown)
+        return page
+    return render.page(request, "error.html", **shown)
 
 
 def _shape(path: str) -> Callable[[int, str, Exception], tuple[int, dict[str, object]]] | None:

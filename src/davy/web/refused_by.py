@@ -1,7 +1,7 @@
 """A form that was refused: its page again, with the reason on it and the status of the refusal.
 
 A route under `@refused_by(page)` raises what it refuses. The page then gets those of the route's arguments that it has
-a parameter for, such as `place` or `form` (to keep what was typed), `error` if it has one, and `wrong` and `status`.
+a parameter for, such as `place`, `error` if it has one, and `wrong` and `status`. Its form is filled in again.
 What the sign-in or a rate limit refuses, a status in `but`, and all that htmx asks for are answered as everywhere
 (`error_pages.py`).
 """
@@ -14,12 +14,14 @@ from functools import wraps
 from typing import Any, TypeVar, cast
 
 from anyio import to_thread
+from starlette.datastructures import FormData
 from starlette.requests import Request
 from starlette.responses import Response
 
 from davy.core.errors import UserError
 from davy.web import render
 from davy.web.errors import is_htmx
+from davy.web.filled_form import fill_form
 
 Route = TypeVar("Route", bound=Callable[..., Any])
 
@@ -32,7 +34,9 @@ def refused_by(page: Callable[..., Response], *, but: Collection[int] = ()) -> C
     def show(error: UserError, arguments: dict[str, Any]) -> Response:
         given = {**arguments, "error": error}
         taken = {name: value for name, value in given.items() if name in names}
-        return page(**taken, **refusal(arguments["request"], error))
+        request = arguments["request"]
+        shown = page(**taken, **refusal(request, error))
+        return _filled_in(request, shown, arguments.get("form"), error)
 
     def passes(error: UserError, arguments: dict[str, Any]) -> bool:
         limited = bool(getattr(error, "wait", 0.0))
@@ -65,6 +69,17 @@ def refused_by(page: Callable[..., Response], *, but: Collection[int] = ()) -> C
         return cast(Route, answer_in_thread)
 
     return decorate
+
+
+def _filled_in(request: Request, shown: Response, form: Any, error: UserError) -> Response:
+    """Return the page with what was typed in its form, and the error beside its field."""
+    if not isinstance(form, FormData):
+        return shown
+    fields = [(name, value) for name, value in form.multi_items() if isinstance(value, str)]
+    html = fill_form(bytes(shown.body).decode(), request.url.path, fields, error, render.error_text(request, error))
+    shown.body = html.encode()
+    shown.headers["Content-Length"] = str(len(shown.body))
+    return shown
 
 
 def refusal(request: Request, error: UserError) -> dict[str, Any]:

@@ -16,6 +16,7 @@ from starlette.responses import Response, StreamingResponse
 
 from davy.annotation.exchange.spreadsheet_cells import escape_formula
 from davy.annotation.project.store import projects
+from davy.core.errors import about_field
 from davy.detectors import store as detectors
 from davy.jobs import store as jobs
 from davy.moderation.communities import (
@@ -141,9 +142,8 @@ def change(request: Request, community: str, who: Manages, form: Form) -> Respon
 @refused_by(_one)
 def fit(request: Request, community: str, who: Manages, form: Form) -> Response:
     """Queue a job that sets the threshold by a target on a project's settled answers."""
-    target, value, project = field(form, "target"), field(form, "value", most=6), field(form, "project", most=100)
-    number = _number(value)
-    if target not in ("precision", "recall") or number is None or not 0 < number <= 1:
+    target, project, number = field(form, "target"), field(form, "project", most=100), _number(form, "value")
+    if target not in ("precision", "recall") or not 0 < number <= 1:
         raise LocalizedError("choice", status=422)
     with context_of(request).store.write() as db:
         communities.get(db, community)
@@ -202,10 +202,8 @@ def export(request: Request, community: str, who: Manages) -> Response:
 def _settings(db: Connection, form: FormData) -> dict[str, Any]:
     """Return what a form asks for; a wrong number is refused."""
     question = field(form, "question", most=80) or "hate"
-    threshold = _number(field(form, "threshold", most=8) or "0.5")
-    low, high = (_number(field(form, name, most=8)) if field(form, name, most=8) else None for name in ("low", "high"))
-    if threshold is None:
-        raise LocalizedError("community_number", status=422)
+    threshold = _number(form, "threshold", default="0.5")
+    low, high = (_number(form, name) if field(form, name, most=8) else None for name in ("low", "high"))
     known = {key.id for key in keys.list_keys(db)}
     return {
         "question": question,
@@ -222,11 +220,13 @@ def _address(name: str) -> str:
     return f"/communities/{quote(name, safe='')}"
 
 
-def _number(text: str) -> float | None:
-    try:
-        return float(text.replace(",", "."))
-    except ValueError:
-        raise LocalizedError("community_number", status=422) from None
+def _number(form: FormData, name: str, *, default: str = "") -> float:
+    text = field(form, name, most=8) or default
+    with about_field(name):
+        try:
+            return float(text.replace(",", "."))
+        except ValueError:
+            raise LocalizedError("community_number", status=422) from None
 
 
 def _choices(db: Connection, context: Any) -> dict[str, Any]:

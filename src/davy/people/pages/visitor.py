@@ -21,7 +21,7 @@ from starlette.datastructures import FormData
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
 
-from davy.core.errors import UserError
+from davy.core.errors import UserError, about_field
 from davy.people.permissions import may
 from davy.people.quotas import rate_of
 from davy.people.store import keys, sessions
@@ -142,16 +142,18 @@ def field(form: FormData, name: str, *, most: int = 500) -> str:
     """Return one field's text, trimmed; one that is too long is refused."""
     value = form.get(name)
     text = value.strip() if isinstance(value, str) else ""
-    if len(text) > most:
-        raise LocalizedError("too_long", status=413, most=most, got=len(text))
+    with about_field(name):
+        if len(text) > most:
+            raise LocalizedError("too_long", status=413, most=most, got=len(text))
     return text
 
 
 def whole_number(form: FormData, name: str, *, most: int = 10**9) -> int | None:
     """Return a field's whole number above 0, or None where it is empty; anything else is refused."""
     text = field(form, name, most=20)
-    if text and not (text.isascii() and text.isdigit() and 0 < int(text) <= most):
-        raise LocalizedError("number", status=422, given=text)
+    with about_field(name):
+        if text and not (text.isascii() and text.isdigit() and 0 < int(text) <= most):
+            raise LocalizedError("number", status=422, given=text)
     return int(text) if text else None
 
 

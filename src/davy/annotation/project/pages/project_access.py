@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Collection
 from dataclasses import dataclass
+from functools import partial
 from pkgutil import resolve_name
 from typing import Annotated, Any
 
@@ -23,6 +24,7 @@ from davy.annotation.project.store import members, messages, picture_locks, proj
 from davy.core import Wording
 from davy.core.feature import features
 from davy.people.pages.visitor import authorise, find_visitor, set_visitor, touch
+from davy.people.store import users
 from davy.people.store.users import User
 from davy.store import Connection
 from davy.web import cookies, render
@@ -111,6 +113,14 @@ class ProjectAccess:
         return f"/projects/{self.project.id}"
 
 
+class RoleRequired(LocalizedError):
+    """The person's roles in a project don't allow an act; the page says which role does and who gives it."""
+
+    def __init__(self, act: str) -> None:
+        super().__init__("not_allowed_here", status=403)
+        self.roles = PROJECT_MAY[act]
+
+
 def in_project(act: str, *, left: bool = False) -> Callable[..., ProjectAccess]:
     """Return a dependency that gives the `ProjectAccess` of who has the permission; with `left`, past members too."""
     assert act in PROJECT_MAY, act
@@ -167,7 +177,10 @@ def find_access(request: Request, db: Connection, token: str, project_id: str) -
     if requester is None or who.account is None:
         raise SignInRequired
     _, account, project, member = requester
-    return _access(project, member, account)
+    place = _access(project, member, account)
+    if not place.left:
+        request.state.error_page = partial(_error_page, place=place)
+    return place
 
 
 def _access(project: Project | None, member: Member | None, account: User) -> ProjectAccess:
@@ -184,7 +197,7 @@ def require_permission(place: ProjectAccess, act: str, *, left: bool = False) ->
         return place
     if place.left and place.account.role != "admin":
         raise LocalizedError("left_project", status=403)
-    raise LocalizedError("not_allowed_here", status=403)
+    raise RoleRequired(act)
 
 
 def project_page(
@@ -206,6 +219,19 @@ def project_page(
         support=[_contact(it, lang) for it in place.project.settings.get("support") or ()],
         **values,
     )
+
+
+def _error_page(request: Request, error: Exception, *, place: ProjectAccess, **values: Any) -> Response:
+    """Return an error within a project, with its navigation and, if a role is missing, who can give it."""
+    missing = error.roles if isinstance(error, RoleRequired) else ()
+    managers: list[str] = []
+    if missing:
+        with context_of(request).store.read() as db:
+            people = members.of_project(db, place.project.id, role="manager")
+            managers = [users.get(db, each.user).name for each in people]
+    own = place.member.roles if place.member is not None else ()
+    shown: dict[str, Any] = {"missing": missing, "own_roles": own, "managers": managers}
+    return project_page(request, place, "project_error.html", **shown, **values)
 
 
 def unread_counts(request: Request, place: ProjectAccess) -> dict[str, int]:
