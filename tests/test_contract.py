@@ -50,7 +50,7 @@ EXCEPTIONS: dict[tuple[str, str], str] = {
 
 BUDGETS = {
     "annotation": 24094,
-    "challenges": 4194,
+    "challenges": 4821,
     "core": 2134,
     "corpus": 10689,
     "demo": 883,
@@ -63,7 +63,7 @@ BUDGETS = {
     "measure": 3194,
     "memes": 4971,
     "moderation": 4988,
-    "people": 3576,
+    "people": 3589,
     "report": 871,
     "reviews": 1034,
     "rounds": 5468,

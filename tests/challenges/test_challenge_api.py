@@ -114,7 +114,7 @@ def test_a_submission_has_its_page_when_its_job_is_gone(site: Site):
         db.execute(jobs.jobs.delete().where(jobs.jobs.c.id == job))
     page = site.as_("annotator").get(f"/challenges/mill-valley/submissions/{sent}")
     assert page.status_code == 200
-    assert "It was taken and counts." in page.text
+    assert "It is scored." in page.text
 
 
 def test_what_is_not_released_is_not_even_counted(site: Site):

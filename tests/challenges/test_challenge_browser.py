@@ -52,6 +52,7 @@ def test_a_challenge_runs_from_its_making_to_a_frozen_board(browser: Any, live: 
 
     runs.goto("/challenges/new")
     content = {"name": "c.zip", "mimeType": "application/zip", "buffer": packed(tmp_path)}
+    runs.get_by_text("From a zip with a YAML file").click()
     runs.locator("#file").set_input_files([content])
     runs.get_by_role("button", name="Make the challenge").click()
     runs.get_by_text("The challenge is made.").wait_for()
@@ -83,7 +84,7 @@ def test_a_challenge_runs_from_its_making_to_a_frozen_board(browser: Any, live: 
     sends.get_by_role("row", name="9 ghost-7").wait_for()
     for wrong in (9, 3):
         send(predictions("train", "A", wrong))
-        sends.get_by_text("It was taken and counts.").wait_for()  # the page asks again by itself
+        sends.get_by_text("It is scored.").wait_for()  # the page asks again by itself
     send(predictions("train", "A"))
     sends.get_by_text("Your team has used its 2 submissions for task A in practice.").wait_for()
 

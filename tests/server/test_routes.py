@@ -141,6 +141,7 @@ GET  /api/challenges/{challenge_id}/submissions                             >-+-
 POST /api/challenges/{challenge_id}/submissions/upload                      >-+------
 GET  /challenges                                                            +++++++++
 GET  /challenges/new                                                        >------++
+POST /challenges/new/labelled/upload                                        >------++
 POST /challenges/new/upload                                                 >------++
 GET  /challenges/{challenge_id}                                             >++++++++
 GET  /challenges/{challenge_id}/analysis                                    >---+---+
@@ -149,6 +150,7 @@ GET  /challenges/{challenge_id}/board                                       >+++
 GET  /challenges/{challenge_id}/data/{name}                                 >-+-+-+-+
 GET  /challenges/{challenge_id}/kit.zip                                     >-+-+-+-+
 GET  /challenges/{challenge_id}/organise                                    >---+---+
+POST /challenges/{challenge_id}/organise/invite                             >---+---+
 POST /challenges/{challenge_id}/organise/{act}                              >---+---+
 GET  /challenges/{challenge_id}/submissions/{submission_id}                 >-+------
 POST /challenges/{challenge_id}/submissions/{submission_id}/{act}           >-+------

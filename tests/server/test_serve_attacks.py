@@ -45,6 +45,7 @@ FORMS = (
     "/detectors/x/x",
     "/projects/new/upload",
     "/projects/sample",
+    "/challenges/new/labelled/upload",
     "/challenges/new/upload",
     "/communities",
     "/communities/x",

@@ -27,6 +27,15 @@ SURVEY: Mapping[str, tuple[str, ...]] = {
 }
 """The survey: four questions, each with the answers of EDOS's Figure 1; several fit. Pages have the words."""
 
+UNRANKED: Mapping[str, str] = {
+    "survey": "It is not ranked before its survey is answered. The questions are on its page.",
+    "no_figure": "It is not ranked: the metric gives no figure for it.",
+    "later": "It is not ranked: a later file of your team counts.",
+    "better": "It is not ranked: a better file of your team counts.",
+    "left_out": "It is not ranked: an organiser left the team out.",
+}
+"""Why a board does not rank a submission, as the shell says it; pages have words of their own."""
+
 
 def board_rows(content: Mapping[str, Any]) -> tuple[list[str], list[list[str]]]:
     """Return the board's heads and rows as people read them."""
@@ -78,18 +87,39 @@ def is_answered(survey: Mapping[str, object] | None) -> bool:
 
 def counted(submissions: Sequence[Submission], teams: Mapping[str, Team], phase: ChallengePhase) -> list[Submission]:
     """Return the submission of each team that the board ranks, in the order in which they were sent."""
-    chosen: dict[str, Submission] = {}
-    for submission in submissions:
-        team = teams[submission.team]
-        if submission.figure is None or submission.figure["value"] is None or team.withdrawn_at is not None:
-            continue
-        before = chosen.get(team.id)
-        if before is None or phase.counts == "last" or _value(submission) > _value(before):
-            chosen[team.id] = submission
+    chosen = _chosen([each for each in submissions if teams[each.team].withdrawn_at is None], phase)
     # Chosen first: which entry counts must not depend on which survey a team fills in once it knows its figures.
     asked = [each for each in chosen.values() if phase.survey and teams[each.team].kind == "team"]
     left_out = {each.id for each in asked if not is_answered(each.survey)}
     return sorted((each for each in chosen.values() if each.id not in left_out), key=lambda each: each.id)
+
+
+def _chosen(submissions: Sequence[Submission], phase: ChallengePhase) -> dict[str, Submission]:
+    """Return by team which of its scored submissions counts: the last or the best."""
+    chosen: dict[str, Submission] = {}
+    for submission in submissions:
+        if submission.figure is None or submission.figure["value"] is None:
+            continue
+        before = chosen.get(submission.team)
+        if before is None or phase.counts == "last" or _value(submission) > _value(before):
+            chosen[submission.team] = submission
+    return chosen
+
+
+def why_unranked(submission: Submission, own: Sequence[Submission], team: Team, phase: ChallengePhase) -> str:
+    """Return why a board does not rank a submission, "" where it does or will once it is scored.
+
+    `own` are the team's submissions for this phase and task. The reasons: the team was left out, there is no figure,
+    the survey has no answers, a later or a better submission of the team counts.
+    """
+    if team.withdrawn_at is not None:
+        return "left_out"
+    if submission.figure is not None and submission.figure["value"] is None:
+        return "no_figure"
+    counts = _chosen(own, phase).get(team.id)
+    if submission.figure is not None and counts is not None and counts.id != submission.id:
+        return "later" if phase.counts == "last" else "better"
+    return "survey" if phase.survey and team.kind == "team" and not is_answered(submission.survey) else ""
 
 
 def waiting_for_survey(submissions: Sequence[Submission], teams: Mapping[str, Team], phase: ChallengePhase) -> int:

@@ -36,6 +36,19 @@ def create_challenge(
 ) -> Challenge:
     """Make a challenge of a plan whose files are in a folder; `organiser` is the account that runs it."""
     plan, frames = _load_data(plan, folder, reporter)
+    return create_from_frames(store, plan, frames, by=by, organiser=organiser, reporter=reporter)
+
+
+def create_from_frames(
+    store: Store,
+    plan: ChallengePlan,
+    frames: Mapping[str, pl.DataFrame],
+    *,
+    by: str,
+    organiser: str | None,
+    reporter: Reporter = SILENT,
+) -> Challenge:
+    """Make a challenge of a plan and the posts of each of its data sets."""
     entries = {name: _entries(plan, name, frame) for name, frame in frames.items()}
     _check_labels(plan, entries)
     _check_release(plan, entries)

@@ -21,6 +21,7 @@ FEATURE = Feature(
         "inspect": {"challenge": "davy.challenges.cli.challenge:inspect_challenge"},
     },
     routers=(
+        "davy.challenges.pages.challenge_new:router",
         "davy.challenges.pages.challenge:router",
         "davy.challenges.pages.challenge_team:router",
         "davy.challenges.pages.challenge_organise:router",

@@ -17,6 +17,7 @@ from urllib.parse import quote, urlsplit
 
 import typer
 
+from davy.challenges.boards import UNRANKED, why_unranked
 from davy.challenges.cli.challenge import Name, Phase, TaskName, choose_board, score_now
 from davy.core.errors import UserError
 from davy.shell import console
@@ -58,6 +59,8 @@ def submit(
         console.json(sent)
         return
     console.note(f"Taken: {sent['rows']:,} predictions for task {sent['task']} in {sent['phase']}, {sent['state']}.")
+    if why := UNRANKED.get(sent.get("not_ranked") or ""):
+        console.note(why)
 
 
 def _keep(
@@ -81,8 +84,17 @@ def _keep(
         taken = take_submission(store, file, request)
     score_now(database)
     with open_store(database) as store, store.read() as db:
-        state = submissions.get(db, taken.id).state
-    return {"id": taken.id, "phase": chosen.name, "task": asked, "rows": taken.rows, "state": state}
+        own = [each for each in submissions.of_phase(db, chosen.id, asked) if each.team == known.id]
+    mine = next(each for each in own if each.id == taken.id)
+    why = why_unranked(mine, own, known, chosen) or None
+    return {
+        "id": mine.id,
+        "phase": chosen.name,
+        "task": asked,
+        "rows": mine.rows,
+        "state": mine.state,
+        "not_ranked": why,
+    }
 
 
 def _send(server: str, name: str, file: Path, task: str | None, phase: str | None, note: str | None) -> dict[str, Any]:

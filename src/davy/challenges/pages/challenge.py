@@ -1,43 +1,34 @@
-"""Challenges: the list, making one from a zip, and one challenge with its rules, phases, data and boards.
+"""Challenges: the list, and one challenge with its rules, phases, data and boards.
 
 Posts and counts of a task that has not been released are not shown, since both say something about labels.
 """
-# ruff: noqa: ARG001 — a route's signature says what it needs, such as a permission or a checked form
 
 from __future__ import annotations
 
 import tempfile
-import zipfile
 from collections.abc import Iterator
-from functools import partial
 from pathlib import Path
 from typing import Annotated, Any
 
-from anyio import to_thread
 from fastapi import APIRouter, Depends
 from markupsafe import Markup
 from starlette.background import BackgroundTask
 from starlette.requests import Request
 from starlette.responses import FileResponse, JSONResponse, Response
 
-from davy.annotation.project.pages.upload_form import UploadForm, sent_file
 from davy.challenges import boards
 from davy.challenges import run_challenge as action
 from davy.challenges.boards import SURVEY, board_csv
 from davy.challenges.challenge import Challenge, ChallengePhase, ChallengeTask
-from davy.challenges.challenge_creation import create_challenge
-from davy.challenges.challenge_file import parse_plan
 from davy.challenges.challenge_kit import entry_lines, released, write_kit
 from davy.challenges.pages.challenge_access import ChallengePlace, challenge_page, find_place, in_challenge
 from davy.challenges.store import challenges, submissions, teams
 from davy.challenges.store.challenges import ChallengeData, KeptBoard
 from davy.core.errors import UserError
 from davy.evaluation.pictures import MethodEntry, method_counts_svg, method_figures_svg
-from davy.files.file_safety import UploadLimits
-from davy.people.pages.visitor import Anyone, Form, allowed
-from davy.people.store.users import User
+from davy.people.pages.visitor import Anyone, Form, field
 from davy.store.columns import now
-from davy.web import render, uploads
+from davy.web import render
 from davy.web.context import context_of
 from davy.web.errors import LocalizedError
 from davy.web.markdown import render_markdown
@@ -48,8 +39,6 @@ router = APIRouter(include_in_schema=False)
 Sees = Annotated[ChallengePlace, Depends(in_challenge("see the challenge"))]
 Accepts = Annotated[ChallengePlace, Depends(in_challenge("accept the rules"))]
 Downloads = Annotated[ChallengePlace, Depends(in_challenge("download"))]
-
-Makes = Annotated[User, Depends(allowed("make projects"))]
 
 
 @router.get("/challenges")
@@ -75,54 +64,13 @@ def list_challenges(request: Request, who: Anyone) -> Response:
     return render.page(request, "challenges.html", places=places, open_now=open_now)
 
 
-@router.get("/challenges/new")
-def new(request: Request, who: Makes) -> Response:
-    """Return the form for a new challenge."""
-    return _form_page(request)
-
-
-def _form_page(request: Request, *, wrong: str = "", status: int = 200) -> Response:
-    return render.page(request, "challenge_new.html", status=status, wrong=wrong)
-
-
-@router.post("/challenges/new/upload")
-@refused_by(_form_page)
-async def make(request: Request, who: Makes, form: UploadForm) -> Response:
-    """Make a challenge of a zip; what is wrong with it is shown at the form."""
-    limits = UploadLimits(size=context_of(request).settings.max_upload, members=50)
-    receive = partial(uploads.receive_file, sent_file(form), kinds=("zip",), limits=limits)
-    upload = await to_thread.run_sync(receive)
-    try:
-        made = await to_thread.run_sync(_make, request, who, upload.path)
-    finally:
-        upload.discard()
-    return render.redirect(request, f"/challenges/{made.id}", "challenge_made")
-
-
-def _make(request: Request, who: User, archive: Path) -> Challenge:
-    """Make the challenge of an archive that was checked: no bomb, no path that leads out, no link."""
-    with tempfile.TemporaryDirectory(prefix="davy-challenge-") as place, zipfile.ZipFile(archive) as packed:
-        folder = Path(place)
-        files = [
-            each.filename
-            for each in packed.infolist()
-            if not each.is_dir() and not each.filename.startswith("__MACOSX/")
-        ]
-        plans = [name for name in files if name.lower().endswith((".yaml", ".yml"))]
-        if len(plans) != 1:
-            raise LocalizedError("challenge_zip", status=422, n=len(plans))
-        packed.extractall(folder, members=files)
-        file = folder / plans[0]
-        plan = parse_plan(file.read_bytes(), plans[0], at=now())
-        try:
-            return create_challenge(context_of(request).store, plan, file.parent, by=who.id, organiser=who.id)
-        except UserError as error:
-            raise UserError(error.message.replace(f"{file.parent}/", ""), status=max(error.status, 400)) from None
-
-
 @router.get("/challenges/{challenge_id}")
 def overview(request: Request, place: Sees) -> Response:
     """Return what the challenge asks, its rules, phases and data."""
+    return _overview(request, place)
+
+
+def _overview(request: Request, place: ChallengePlace, *, wrong: str = "", status: int = 200) -> Response:
     at, challenge = now(), place.challenge
     with context_of(request).store.read() as db:
         sets = challenges.data_sets(db, challenge.id)
@@ -142,6 +90,8 @@ def overview(request: Request, place: Sees) -> Response:
         request,
         place,
         "challenge.html",
+        status=status,
+        wrong=wrong,
         windows=list(windows(challenge)),
         files=list(dict.fromkeys(files)),
         organisers=organisers,
@@ -151,10 +101,19 @@ def overview(request: Request, place: Sees) -> Response:
 
 
 @router.post("/challenges/{challenge_id}/accept")
+@refused_by(_overview)
 def accept(request: Request, place: Accepts, form: Form) -> Response:
-    """Note that this person accepts the rules."""
+    """Note that this person accepts the rules, and make their team where they name one."""
+    name = field(form, "name", most=200)
     with context_of(request).store.write() as db:
         teams.accept_rules(db, place.challenge.id, place.user.id)
+        if name:
+            teams.create(db, place.challenge.id, name, action.name_key(name), by=place.user.id, captain=place.user.id)
+    at = now()
+    if name and any(window.state(at) == "open" for _, _, window in windows(place.challenge)):
+        return render.redirect(request, f"{place.address}/submit", "team_made")
+    if name:
+        return render.redirect(request, place.address, "team_waits")
     return render.redirect(request, f"{place.address}/team", "rules_accepted")
 
 
@@ -185,11 +144,11 @@ def kit(request: Request, place: Downloads) -> Response:
 
 @router.get("/challenges/{challenge_id}/board")
 def board(request: Request, place: Sees, phase: str = "", task: str = "", format: str = "") -> Response:
-    """Return a board as a page, CSV or JSON; the newest phase that this visitor reads unless one is named."""
+    """Return a board as a page, CSV or JSON; unless a phase is named, the newest that has begun and may be read."""
     at = now()
     readable = [each for each in place.challenge.phases if place.reads_board(each, at)]
     chosen, asked = _chosen(place.challenge, readable, phase, task)
-    kept, behind, left_out = None, False, 0
+    kept, behind, left_out, unranked = None, False, 0, None
     if chosen is not None:
         with context_of(request).store.read() as db:
             kept = challenges.find_board(db, chosen.id, asked.name)
@@ -199,6 +158,10 @@ def board(request: Request, place: Sees, phase: str = "", task: str = "", format
         counted = boards.counted(sent, every, chosen)
         behind = chosen.frozen_at is None and submissions.basis(counted) != (kept.basis if kept else "")
         behind = behind and bool(counted or kept)
+        if place.team is not None:
+            own = [each for each in sent if each.team == place.team.id]
+            reasons = [(each, boards.why_unranked(each, own, place.team, chosen)) for each in own]
+            unranked = next((one for one in reasons if one[1] not in ("later", "better", "")), None)
     if format in ("csv", "json"):
         return _download(place, kept, chosen, asked, format)
     content: Any = kept.content if kept is not None else None
@@ -214,6 +177,7 @@ def board(request: Request, place: Sees, phase: str = "", task: str = "", format
         made_at=kept.made_at if kept else None,
         behind=behind,
         left_out=left_out,
+        unranked=unranked,
         scale=_scale(content) if content else (0.0, 1.0),
         methods=method_pictures(request, content) if content else [],
         mine=place.team.name if place.team else "",
@@ -273,7 +237,9 @@ def _chosen(
         if found is None:
             raise LocalizedError("board_hidden", status=403)
         return found, asked
-    return (readable[-1] if readable else None), asked
+    at = now()
+    begun = [each for each in readable if any(window.opens <= at for window in each.windows.values())]
+    return next(iter((begun or readable)[-1:]), None), asked
 
 
 def _download(

@@ -13,7 +13,7 @@ from davy.challenges import run_challenge as action
 from davy.challenges.challenge import Submission
 from davy.challenges.pages.challenge import public_board, windows
 from davy.challenges.pages.challenge_access import ChallengePlace, by_key, find_place
-from davy.challenges.pages.challenge_team import receive_submission
+from davy.challenges.pages.challenge_team import own_line, receive_submission, submission_lines
 from davy.challenges.store import challenges, submissions
 from davy.core.errors import UserError
 from davy.people.pages.visitor import key_or_session
@@ -66,7 +66,7 @@ def list_submissions(request: Request, place: Submits) -> list[dict[str, Any]]:
     """Return what the team of the key's owner has sent, newest first."""
     assert place.team is not None  # the permission asks for one
     with context_of(request).store.read() as db:
-        return [_shown(place, each) for each in submissions.of_team(db, place.team.id)]
+        return [_shown(line) for line in submission_lines(place, submissions.of_team(db, place.team.id))]
 
 
 @router.post("/{challenge_id}/submissions/upload")
@@ -74,7 +74,7 @@ async def submit(request: Request, place: Submits) -> dict[str, Any]:
     """Take predictions as a form with the fields `file`, `task`, `phase` and `note`."""
     async with request.form(max_files=1, max_fields=20) as form:
         taken = await to_thread.run_sync(partial(receive_submission, request, place, form))
-    return _shown(place, taken)
+    return await to_thread.run_sync(_taken, request, place, taken)
 
 
 def _described(place: ChallengePlace) -> dict[str, Any]:
@@ -100,8 +100,20 @@ def _described(place: ChallengePlace) -> dict[str, Any]:
     }
 
 
-def _shown(place: ChallengePlace, each: Submission) -> dict[str, Any]:
-    phase = next(phase for phase in place.challenge.phases if phase.id == each.phase)
-    figure = each.figure if place.reads_board(phase, now()) else None
+def _taken(request: Request, place: ChallengePlace, taken: Submission) -> dict[str, Any]:
+    with context_of(request).store.read() as db:
+        return _shown(own_line(db, place, taken.id))
+
+
+def _shown(line: dict[str, Any]) -> dict[str, Any]:
+    """Return a submission as programs read it; `not_ranked` is why a board leaves it out, null where it does not."""
+    each, phase = line["it"], line["phase"]
     about = {"id": each.id, "phase": phase.name, "task": each.task, "at": each.at.isoformat(), "file": each.file}
-    return {**about, "rows": each.rows, "state": each.state, "figure": figure, "surveyed": each.survey is not None}
+    return {
+        **about,
+        "rows": each.rows,
+        "state": each.state,
+        "figure": line["figure"],
+        "surveyed": each.survey is not None,
+        "not_ranked": line["unranked"] or None,
+    }

@@ -2,6 +2,7 @@
 
 For organisers, since most figures here are counted over hidden labels.
 """
+# ruff: noqa: ARG001 — a route's signature says what it needs, such as a permission or a checked form
 
 from __future__ import annotations
 
@@ -31,8 +32,9 @@ from davy.challenges.pages.challenge_access import ChallengePlace, challenge_pag
 from davy.challenges.store import challenges, submissions, teams
 from davy.evaluation.pictures import confusion_svg
 from davy.jobs import store as jobs
+from davy.people.pages.confirm import FreshPassword
 from davy.people.pages.visitor import Form, field
-from davy.people.store import users
+from davy.people.store import invitations, users
 from davy.store import Connection
 from davy.store.columns import now
 from davy.web import render, uploads
@@ -53,7 +55,9 @@ def organise(request: Request, place: Runs) -> Response:
     return _page(request, place)
 
 
-def _page(request: Request, place: ChallengePlace, *, wrong: str = "", status: int = 200) -> Response:
+def _page(
+    request: Request, place: ChallengePlace, *, link: dict[str, Any] | None = None, wrong: str = "", status: int = 200
+) -> Response:
     with context_of(request).store.read() as db:
         challenge = challenges.get(db, place.challenge.id)
         every = teams.of_challenge(db, challenge.id)
@@ -74,6 +78,7 @@ def _page(request: Request, place: ChallengePlace, *, wrong: str = "", status: i
         "challenge_organise.html",
         status=status,
         wrong=wrong,
+        link=link,
         windows=list(windows(challenge)),
         boards=BOARDS,
         counts=COUNTS,
@@ -81,6 +86,19 @@ def _page(request: Request, place: ChallengePlace, *, wrong: str = "", status: i
         phase_names={phase.id: phase.name for phase in challenge.phases},
         **values,
     )
+
+
+@router.post("/challenges/{challenge_id}/organise/invite")
+@refused_by(_page)
+def invite(request: Request, place: Runs, fresh: FreshPassword, form: Form) -> Response:
+    """Make a link for somebody without an account, which leads to the challenge; show it, this once."""
+    if place.challenge.visibility == "people":
+        raise LocalizedError("challenge_invite", status=409)
+    context = context_of(request)
+    with context.store.write() as db:
+        made, token = invitations.create(db, role="annotator", by=place.user.id)
+    url = context.link(f"/invitation/{token}?next={place.address}")
+    return _page(request, place, link={"url": url, "expires_at": made.expires_at})
 
 
 @router.post("/challenges/{challenge_id}/organise/{act}")

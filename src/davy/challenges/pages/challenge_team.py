@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import hmac
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import timedelta
 from functools import partial
 from typing import Annotated, Any
@@ -17,12 +17,12 @@ from starlette.responses import Response
 
 from davy.annotation.project.pages.upload_form import UploadForm, sent_file
 from davy.challenges import run_challenge as action
-from davy.challenges.boards import SURVEY, is_answered
+from davy.challenges.boards import SURVEY, why_unranked
 from davy.challenges.challenge import Submission, Team
 from davy.challenges.pages.challenge import windows
 from davy.challenges.pages.challenge_access import ChallengePlace, challenge_page, in_challenge
 from davy.challenges.run_challenge import name_key
-from davy.challenges.store import submissions, teams
+from davy.challenges.store import challenges, submissions, teams
 from davy.challenges.submission_file import SubmissionRefused
 from davy.core.errors import UserError
 from davy.jobs import store as jobs
@@ -57,7 +57,7 @@ def _team_page(
             "members": teams.members(db, own.id) if own else [],
             "invited": teams.invitations(db, own.id) if own else [],
             "offers": [] if own else teams.invited_to(db, place.challenge.id, place.user.login),
-            "lines": _lines(place, submissions.of_team(db, own.id)) if own else [],
+            "lines": submission_lines(place, submissions.of_team(db, own.id)) if own else [],
         }
     base = context_of(request).link("")
     leads = own is not None and own.captain == place.user.id
@@ -141,18 +141,20 @@ def _make_key(request: Request, place: ChallengePlace) -> Response:
     return _team_page(request, place, secret=secret)
 
 
-def _lines(place: ChallengePlace, sent: list[Submission]) -> list[dict[str, Any]]:
-    """Return a team's submissions as pages show them; a figure only where the board may be read."""
+def submission_lines(place: ChallengePlace, sent: Sequence[Submission]) -> list[dict[str, Any]]:
+    """Return all of a team's submissions as pages show them; a figure only where the board may be read."""
     by_id, at = {phase.id: phase for phase in place.challenge.phases}, now()
-    return [
-        {
-            "it": each,
-            "phase": by_id[each.phase],
-            "figure": each.figure if place.reads_board(by_id[each.phase], at) else None,
-            "asks": by_id[each.phase].survey and not is_answered(each.survey),
-        }
-        for each in sent
-    ]
+    assert place.team is not None  # who has sent something has one
+    lines = []
+    for each in sent:
+        phase = by_id[each.phase]
+        own = sorted((it for it in sent if (it.phase, it.task) == (each.phase, each.task)), key=lambda it: it.id)
+        unranked = why_unranked(each, own, place.team, phase)
+        figure = each.figure if place.reads_board(phase, at) else None
+        if unranked == "better" and figure is None:
+            unranked = ""  # which of two files is better says something about hidden labels
+        lines.append({"it": each, "phase": phase, "figure": figure, "unranked": unranked})
+    return lines
 
 
 # ---- sending ------------------------------------------------------------------------------------
@@ -181,13 +183,15 @@ def _submit_page(
             for phase, task, window in windows(place.challenge)
             if window.state(at) == "open" and phase.frozen_at is None
         ]
-        last = next(iter(submissions.of_team(db, place.team.id)), None)
+        last = next((each for each in submissions.of_team(db, place.team.id) if each.survey), None)
+        public = {name: data.labels_public for name, data in challenges.data_sets(db, place.challenge.id).items()}
     return challenge_page(
         request,
         place,
         "challenge_submit.html",
         status=status,
         targets=targets,
+        public=public,
         chosen=field(form, "target") if form is not None else "",
         survey=SURVEY,
         answered=dict(last.survey or {}) if last else {},
@@ -268,7 +272,7 @@ def read_survey(form: FormData) -> dict[str, list[str]] | None:
 def one(request: Request, place: Submits, submission_id: str) -> Response:
     """Return a submission of one's team with its log; for htmx only what changes."""
     with context_of(request).store.read() as db:
-        line = _own(db, place, submission_id)
+        line = own_line(db, place, submission_id)
         job = jobs.find(db, line["it"].job) if line["it"].job else None
         log = jobs.log_lines(db, line["it"].job) if line["it"].job else []
     values: dict[str, Any] = {"line": line, "job": job, "log": log, "live": line["it"].state in ("waiting", "running")}
@@ -281,7 +285,7 @@ def one(request: Request, place: Submits, submission_id: str) -> Response:
 def act_on(request: Request, place: Submits, submission_id: str, act: str, form: Form) -> Response:
     """Answer the survey of a submission, or have a failed one scored again."""
     with context_of(request).store.write() as db:
-        line = _own(db, place, submission_id)
+        line = own_line(db, place, submission_id)
         if act == "survey" and (answers := read_survey(form)):
             submissions.save_survey(db, submission_id, answers, by=place.user.id, challenge_id=place.challenge.id)
             action.queue_ranking(db, line["phase"], line["it"].task)
@@ -296,7 +300,7 @@ def act_on(request: Request, place: Submits, submission_id: str, act: str, form:
     return render.redirect(request, f"{place.address}/submissions/{submission_id}", f"submission_{act}")
 
 
-def _own(db: Connection, place: ChallengePlace, submission_id: str) -> dict[str, Any]:
+def own_line(db: Connection, place: ChallengePlace, submission_id: str) -> dict[str, Any]:
     """Return a submission of this person's team; another's is answered like one that there isn't."""
     try:
         submission = submissions.get(db, submission_id)
@@ -304,4 +308,5 @@ def _own(db: Connection, place: ChallengePlace, submission_id: str) -> dict[str,
         raise LocalizedError("no_such", status=404) from None
     if place.team is None or submission.team != place.team.id:
         raise LocalizedError("no_such", status=404)
-    return _lines(place, [submission])[0]
+    lines = submission_lines(place, submissions.of_team(db, place.team.id))
+    return next(line for line in lines if line["it"].id == submission.id)

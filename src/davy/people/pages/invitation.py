@@ -31,7 +31,11 @@ def look(request: Request, token: str, who: Anyone) -> Response:
         invitation = _open(request, token)
     except UserError as error:
         return _over(request, error)
-    return _page(request, invitation, token=token, account=who.account)
+    if who.account is not None and not invitation.project and (to := _next(request.query_params.get("next"))):
+        return render.redirect(request, to)
+    return _page(
+        request, invitation, token=token, account=who.account, leads_to=_next(request.query_params.get("next"))
+    )
 
 
 @router.post("/invitation/{token}/join")
@@ -70,9 +74,16 @@ def accept(request: Request, token: str, who: Anyone, form: Form) -> Response:
     except UserError as error:
         if error.status == 410:
             return _over(request, error)
-        return _page(request, invitation, token=token, name=name, login=login, **refusal(request, error))
-    to = f"/projects/{invitation.project}" if invitation.project else "/"
+        to = _next(field(form, "next", most=2000))
+        return _page(request, invitation, token=token, name=name, login=login, leads_to=to, **refusal(request, error))
+    to = f"/projects/{invitation.project}" if invitation.project else _next(field(form, "next", most=2000)) or "/"
     return start_session(request, account, render.redirect(request, to, "welcome"))
+
+
+def _next(wanted: str | None) -> str:
+    """Return the page of this server that an invitation leads to, "" where it names none."""
+    own = render.own_path(wanted)
+    return "" if own == "/" else own
 
 
 def _open(request: Request, token: str) -> Invitation:
@@ -95,6 +106,7 @@ def _page(
     account: User | None = None,
     name: str = "",
     login: str = "",
+    leads_to: str = "",
     wrong: str = "",
     status: int = 200,
 ) -> Response:
@@ -112,6 +124,7 @@ def _page(
         token=token,
         name=name or invitation.name or "",
         login=login,
+        leads_to=leads_to,
         wrong=wrong,
         shortest=SHORTEST,
     )
