@@ -65,7 +65,12 @@ class Server:
         with open_store(database, create=True) as store, store.write() as db:
             owner = users.add(db, login="bench", name="Bench", role="admin", by=events.SHELL)
             _, self.secret = keys.create(
-                db, name="bench", owner=owner.id, scopes=["score"], by=events.SHELL, per_minute=100_000_000
+                db,
+                name="bench",
+                owner=owner.id,
+                scopes=["score"],
+                by=events.SHELL,
+                limits=keys.KeyLimits(per_minute=100_000_000),
             )
         command = [sys.executable, "-m", "davy", "serve", "--port", "0", "--database", database, "--job-workers", "0"]
         self.process = subprocess.Popen(

@@ -129,5 +129,6 @@ def served(app: Any, listening: Any, **options: Any) -> Iterator[None]:
 def make_key(site, role="expert", scopes=("score",), **more):
     """Return a new API key of a person of the site, and its secret."""
     with site.store.write() as db:
-        key, secret = keys.create(db, name="bot", owner=site.people[role].id, scopes=list(scopes), by="shell", **more)
-    return key, secret
+        limits = keys.KeyLimits(**{name: more.pop(name) for name in keys.LIMIT_UNITS if name in more})
+        owner = site.people[role].id
+        return keys.create(db, name="bot", owner=owner, scopes=list(scopes), by="shell", limits=limits, **more)

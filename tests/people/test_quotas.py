@@ -51,7 +51,9 @@ def test_processes_share_a_quota_and_a_new_day_is_a_new_one(store, tmp_path):
     at = [datetime(2026, 11, 16, 23, 59, tzinfo=UTC)]
     with store.write() as db:
         owner = users.add(db, login="ada", name="Ada", role="admin", by=events.SHELL)
-        key, _ = keys.create(db, name="k", owner=owner.id, scopes=["score"], by=events.SHELL, per_day=3)
+        key, _ = keys.create(
+            db, name="k", owner=owner.id, scopes=["score"], by=events.SHELL, limits=keys.KeyLimits(per_day=3)
+        )
     one, two = (Quotas(store, SharedFile(tmp_path / "shared"), clock=lambda: at[0]) for _ in range(2))
     one.know(key)
     two.know(key)

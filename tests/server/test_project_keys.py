@@ -71,7 +71,7 @@ def test_even_an_admin_who_is_in_both_projects_has_a_key_for_one(site, ids):
 def test_no_other_route_is_open_to_a_key_of_a_project(site):
     """Every route of the app is tried with an admin's key for `p`; only p's API, and what needs no key, answers."""
     values = fill_rooms(site)
-    _, secret = make_key(site, "admin", per_minute=1_000_000)
+    _, secret = make_key(site, "admin", limits=keys.KeyLimits(per_minute=1_000_000))
     for number, (method, path, marks) in enumerate(lines()):
         if marks[0] == "+" or path.startswith("/api/projects/{project_id}"):
             continue
@@ -134,7 +134,7 @@ def test_nobody_labels_by_key_who_has_not_agreed_to_the_work(site, ids):
 
 
 def test_posts_that_are_read_or_sent_count_towards_the_quota(site, ids):
-    _, secret = make_key(site, per_day=4)
+    _, secret = make_key(site, limits=keys.KeyLimits(per_day=4))
     sent = {"phase": ids["phase of p"], "posts": [{"id": "9", "text": "a lamp"}]}
     assert ask(site, "/api/projects/p/posts", secret, sent).status_code == 200
     assert ask(site, "/api/projects/p/results", secret).status_code == 200  # three posts by now

@@ -267,7 +267,12 @@ class RunningServer:
         with open_store(self.database, create=True) as store, store.write() as db:
             self.owner = users.add(db, login="ada", name="Ada", role="admin", by=events.SHELL)
             _, self.secret = keys.create(
-                db, name="k", owner=self.owner.id, scopes=["score"], by=events.SHELL, per_minute=10_000_000
+                db,
+                name="k",
+                owner=self.owner.id,
+                scopes=["score"],
+                by=events.SHELL,
+                limits=keys.KeyLimits(per_minute=10_000_000),
             )
         command = [sys.executable, "-m", "davy", "serve", "--port", "0", "--database", self.database]
         self.process = subprocess.Popen(

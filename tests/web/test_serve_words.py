@@ -59,7 +59,7 @@ DYNAMIC = (
     "detectors.act.", "detectors.act_name.", "detectors.adding.",
     "challenges.none.", "challenge.room.", "challenge.part.", "challenge.state.", "board.mark.", "board.summary.",
     "submission.state.", "submission.words.", "analysis.level.", "method.", "fault.", "organise.", "error.submission_",
-    "metric.",
+    "metric.", "keys.per_", "rounds.goal_",
 )  # fmt: skip
 """Families of keys that code puts together."""
 

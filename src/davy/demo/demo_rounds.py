@@ -31,7 +31,7 @@ from davy.rounds import entries
 from davy.rounds.close_round import CloseSettings, close_project_round
 from davy.rounds.entries import target_prediction
 from davy.rounds.open_round import find_target, open_round
-from davy.rounds.round import EntryRules, Round
+from davy.rounds.round import EntryRules, Round, RoundGoals
 from davy.rounds.store import entries as stored
 from davy.rounds.store import rounds
 from davy.rounds.store.entries import EntryText
@@ -75,8 +75,7 @@ def add_rounds(store: Store, people: Mapping[str, str], folder: Path, target: Sc
             by=people["humphry"],
             name="Emoji",
             rules=EntryRules(languages=("en",)),
-            goal_each=8,
-            goal_week=4,
+            goals=RoundGoals(goal_each=8, goal_week=4),
         )
         chance = random.Random(PROJECT)  # noqa: S311 - made-up people, not secrets
         _play(db, team, first, [row for row in rows if row["round"] == 1], chance)
@@ -90,8 +89,7 @@ def add_rounds(store: Store, people: Mapping[str, str], folder: Path, target: Sc
             by=people["humphry"],
             name="Emoji, harder",
             rules=EntryRules(languages=("en",)),
-            goal_each=8,
-            goal_week=4,
+            goals=RoundGoals(goal_each=8, goal_week=4),
         )
         team = replace(team, target=load_registered(detectors.find(db, closed.target)))
         _play(db, team, second, [row for row in rows if row["round"] == 2], chance)

@@ -21,7 +21,7 @@ from davy.rounds.close_round import ClosedRound, close_project_round, has_encode
 from davy.rounds.open_round import find_target
 from davy.rounds.open_round import open_round as open_in
 from davy.rounds.replay import Replay, replay_rounds
-from davy.rounds.round import EntryRules
+from davy.rounds.round import EntryRules, RoundGoals
 from davy.rounds.store import rounds
 from davy.shell import console
 from davy.shell.options import Database, Json
@@ -130,6 +130,7 @@ def open_(
         rules = EntryRules(emoji, tuple(lang or ()), shortest, longest)
     except ValueError as error:
         raise UserError(f"{error}.") from None
+    goals = RoundGoals(goal_each=goal_each, goal_all=goal_all, goal_week=goal_week)
     with open_store(database) as store:
         with store.read() as db:
             found = projects.get(db, project)
@@ -143,9 +144,7 @@ def open_(
                 by=events.SHELL,
                 name=name,
                 rules=rules,
-                goal_each=goal_each,
-                goal_all=goal_all,
-                goal_week=goal_week,
+                goals=goals,
                 anyway=anyway,
             )
     if json:

@@ -20,7 +20,7 @@ from davy.detectors import store as detectors
 from davy.detectors.load import load
 from davy.detectors.registered import register_detector
 from davy.detectors.store import RegisteredDetector
-from davy.rounds.round import EntryRules, Round
+from davy.rounds.round import EntryRules, Round, RoundGoals
 from davy.rounds.store import round_seeds, rounds
 from davy.store import Connection, Store
 
@@ -51,9 +51,7 @@ def open_round(
     by: str,
     name: str | None = None,
     rules: EntryRules | None = None,
-    goal_each: int | None = None,
-    goal_all: int | None = None,
-    goal_week: int | None = None,
+    goals: RoundGoals | None = None,
     anyway: str | None = None,
 ) -> Round:
     """Add a round and its phase to a project and open both; return the round.
@@ -86,9 +84,7 @@ def open_round(
             question=scheme.questions[0].name,
             targets=targets,
             rules=rules,
-            goal_each=goal_each,
-            goal_all=goal_all,
-            goal_week=goal_week,
+            goals=goals,
             by=by,
         )
     except ValueError as error:

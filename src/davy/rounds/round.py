@@ -6,7 +6,7 @@ follows from the verdict on its post. In bulk, entries are a frame with the colu
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from datetime import datetime
 from typing import Any
 
@@ -93,8 +93,23 @@ class EntryRules:
             raise ValueError(f"an entry has at most {self.longest} characters; the most that can be set is 5000")
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RoundGoals:
+    """How many entries a round asks for; None is no goal."""
+
+    goal_each: int | None = None
+    """From each person."""
+    goal_week: int | None = None
+    """From each person in seven days."""
+    goal_all: int | None = None
+    """In all."""
+
+
+GOALS: tuple[str, ...] = tuple(each.name for each in fields(RoundGoals))
+
+
 @dataclass(frozen=True, slots=True)
-class Round:
+class Round(RoundGoals):
     """One round. `targets` are detectors as name@version; the first is the one to fool, the others are shown beside."""
 
     id: str
@@ -105,10 +120,6 @@ class Round:
     """The phase of the project where its entries are validated."""
     targets: tuple[str, ...]
     rules: EntryRules = field(default_factory=EntryRules)
-    goal_each: int | None = None
-    goal_all: int | None = None
-    goal_week: int | None = None
-    """How many entries each person writes in seven days."""
     state: str = "open"
     opened_at: datetime | None = None
     opened_by: str | None = None
@@ -123,7 +134,7 @@ class Round:
             raise ValueError(f"a round is {', '.join(ROUND_STATES)}, not {self.state!r}")
         if not self.targets:
             raise ValueError("a round needs a target: a detector as name@version")
-        for goal in (self.goal_each, self.goal_all, self.goal_week):
+        for goal in (getattr(self, name) for name in GOALS):
             if goal is not None and goal < 1:
                 raise ValueError(f"a goal of {goal} entries is none; write 1 or more, or leave it out")
 

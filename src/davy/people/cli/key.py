@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from typing import Annotated
 
 import typer
@@ -69,6 +70,7 @@ def create(
         raise UserError(f"--days is {days:g}. A key lasts more than 0 and at most 36500 days.")
     if project is not None and owner is None:
         raise UserError("--project needs --owner: the login of somebody in the project, in whose name the key acts.")
+    limits = keys.KeyLimits(per_minute=per_minute, per_day=per_day)
     lasts = None if days is None else timedelta(days=days)
     with open_store(database) as store, store.write() as db:
         user = users.find(db, owner) if owner else _programs(db)
@@ -79,15 +81,15 @@ def create(
             scopes=scope,
             by=events.SHELL,
             lasts=lasts,
-            per_minute=per_minute,
-            per_day=per_day,
+            limits=limits,
             project=project,
             lang=lang,
         )
     if json:
         about = {"id": key.id, "prefix": key.prefix, "name": key.name, "owner": user.login, "scopes": key.scopes}
-        limits = {"per_minute": per_minute, "per_day": per_day, "project": project, "lang": key.lang}
-        console.json({**about, **limits, "expires_at": key.expires_at and key.expires_at.isoformat(), "key": secret})
+        bound = {"project": project, "lang": key.lang}
+        ends_at = key.expires_at and key.expires_at.isoformat()
+        console.json({**about, **asdict(limits), **bound, "expires_at": ends_at, "key": secret})
         return
     ends = f"until {key.expires_at:%Y-%m-%d %H:%M} UTC" if key.expires_at else "until it is revoked"
     where = f" in project {project} and nowhere else" if project else ""
@@ -121,7 +123,7 @@ def list_(
         logins = {user.id: user.login for user in users.list_users(db)}
     if json:
         names = ("id", "prefix", "name", "owner", "scopes", "state", "created_at", "expires_at", "used_at",
-                 "per_minute", "per_day", "project")  # fmt: skip
+                 *keys.LIMIT_UNITS, "project")  # fmt: skip
         console.json([{**console.record(it, *names), "owner": logins[it.owner]} for it in found])
         return
     if not found:

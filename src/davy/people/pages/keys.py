@@ -66,6 +66,7 @@ def make_key(request: Request, me: User, form: FormData, *, project: str | None 
     days = field(form, "days")
     if days not in ("", "30", "90", "365"):
         raise LocalizedError("choice")
+    limits = {name: whole_number(form, name, most=10**15) for name in keys.LIMIT_UNITS} if project else {}
     with context_of(request).store.write() as db:
         _, secret = keys.create(
             db,
@@ -75,8 +76,7 @@ def make_key(request: Request, me: User, form: FormData, *, project: str | None 
             by=me.id,
             lasts=timedelta(days=int(days)) if days else None,
             project=project,
-            per_minute=whole_number(form, "per_minute", most=10**15) if project else None,
-            per_day=whole_number(form, "per_day", most=10**15) if project else None,
+            limits=keys.KeyLimits(**limits),
         )
     return secret
 
@@ -111,6 +111,7 @@ def key_values(
         "keys": found[::-1],
         "owners": owners,
         "scopes": scopes,
+        "limits": tuple(keys.LIMIT_UNITS),
         "secret": secret,
         "wrong": wrong,
         "status": status,

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import secrets
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from datetime import datetime, timedelta
 
 from sqlalchemy import Column, Connection, select
@@ -35,8 +35,22 @@ MOST_ALLOWED = 100_000_000
 """The largest limit that a key can have."""
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class KeyLimits:
+    """How much a key may do."""
+
+    per_minute: int | None = None
+    """Requests a minute; None is the server's usual limit."""
+    per_day: int | None = None
+    """Posts a day; None is without a quota."""
+
+
+LIMIT_UNITS = {"per_day": "posts a day", "per_minute": "requests a minute"}
+"""What each limit counts, in the order of the form."""
+
+
 @dataclass(frozen=True, slots=True)
-class ApiKey:
+class ApiKey(KeyLimits):
     """One key, without its secret."""
 
     id: str
@@ -48,10 +62,6 @@ class ApiKey:
     expires_at: datetime | None = None
     revoked_at: datetime | None = None
     used_at: datetime | None = None
-    per_minute: int | None = None
-    """Requests a minute; None is the server's usual limit."""
-    per_day: int | None = None
-    """Posts a day; None is without a quota."""
     project: str | None = None
     """The one project that it opens; None is whatever its owner may. No reference: `create` looks whether it exists."""
     lang: str | None = None
@@ -89,8 +99,7 @@ def create(
     scopes: Sequence[str],
     by: str,
     lasts: timedelta | None = None,
-    per_minute: int | None = None,
-    per_day: int | None = None,
+    limits: KeyLimits | None = None,
     project: str | None = None,
     lang: str | None = None,
 ) -> tuple[ApiKey, str]:
@@ -98,9 +107,10 @@ def create(
 
     With `project` it opens this project alone, and its owner must be in it.
     """
-    for what, limit in (("requests a minute", per_minute), ("posts a day", per_day)):
+    allowed = asdict(limits or KeyLimits())
+    for name_of_limit, limit in allowed.items():
         if limit is not None and not 1 <= limit <= MOST_ALLOWED:
-            raise UserError(f"A key may have 1 to {MOST_ALLOWED:,} {what}, not {limit:,}.")
+            raise UserError(f"A key may have 1 to {MOST_ALLOWED:,} {LIMIT_UNITS[name_of_limit]}, not {limit:,}.")
     user = users.get(db, owner)
     chosen = check_scopes(scopes)
     if "admin" in chosen and user.role != "admin":
@@ -114,8 +124,7 @@ def create(
     expires = at + lasts if lasts else None
     key = ApiKey(
         *(new_id(), prefix, users.clean_name(name), owner, chosen, at, expires),
-        per_minute=per_minute,
-        per_day=per_day,
+        **allowed,
         project=project,
         lang=check_language(lang),
     )

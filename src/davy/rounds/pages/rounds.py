@@ -31,7 +31,7 @@ from davy.rounds.close_round import begin_close, has_encoders, pending_entries, 
 from davy.rounds.jobs import CLOSE_ROUND
 from davy.rounds.open_round import SEED_KINDS, add_seeds, open_round, wrong_rows
 from davy.rounds.pages.round_targets import ask_targets, possible_targets, refusal_text
-from davy.rounds.round import EntryRules, Round
+from davy.rounds.round import GOALS, EntryRules, Round, RoundGoals
 from davy.rounds.store import entries, round_seeds, rounds
 from davy.rounds.store.entries import AuthorCount, EntryText
 from davy.runs.pages.workplace import files_folder
@@ -103,6 +103,7 @@ def _list(
         question=question,
         usual=EntryRules(languages=tuple(place.project.settings.get("languages") or ("en",))),
         may_open=place.may("manage") and place.project.state == "open" and all(it.state == "closed" for it in every),
+        goals=GOALS,
         filled=form,
         chosen=form.getlist("target") if form is not None else targets[:1],
         wrong=wrong,
@@ -126,9 +127,7 @@ def open_next(request: Request, place: Manages, form: Form) -> Response:
             by=place.account.id,
             name=field(form, "name", most=80) or None,
             rules=_rules(form),
-            goal_each=whole_number(form, "goal_each"),
-            goal_all=whole_number(form, "goal_all"),
-            goal_week=whole_number(form, "goal_week"),
+            goals=RoundGoals(**{name: whole_number(form, name) for name in GOALS}),
             anyway=field(form, "anyway", most=500) or None,
         )
     return render.redirect(request, f"{place.address}/rounds/{made.number}", "round_opened", n=str(made.number))

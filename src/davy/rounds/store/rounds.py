@@ -1,9 +1,10 @@
 """Rounds in the store: opened, closing, closed; one that is not closed a project. Entries are in `store.entries`.
 
-A round's phase is a phase of its project; whether it may open is `annotate`'s to say, here it is written down.
+A round's phase is a phase of its project; whether it may open is for `annotation` to say; here it is written down.
 """
 
 from collections.abc import Mapping, Sequence
+from dataclasses import asdict
 from typing import Any
 
 from sqlalchemy import CheckConstraint, Column, Connection, UniqueConstraint, func, select
@@ -12,7 +13,7 @@ from sqlalchemy.exc import IntegrityError
 from davy.annotation.labelling.store.tables import annotations
 from davy.annotation.project.store import phases
 from davy.core import UserError
-from davy.rounds.round import EntryRules, Round
+from davy.rounds.round import EntryRules, Round, RoundGoals
 from davy.store import events
 from davy.store.columns import TextColumn, TimeColumn, new_id, now, table_index
 from davy.store.rows import Rows
@@ -41,9 +42,7 @@ def add(
     targets: Sequence[str],
     by: str,
     rules: EntryRules | None = None,
-    goal_each: int | None = None,
-    goal_all: int | None = None,
-    goal_week: int | None = None,
+    goals: RoundGoals | None = None,
 ) -> Round:
     """Add an open round after those that a project has, and return it; while one is open, no other is."""
     number = 1 + (db.scalar(select(func.max(rounds.c.number)).where(rounds.c.project == project_id)) or 0)
@@ -55,9 +54,7 @@ def add(
         phase,
         tuple(targets),
         rules or EntryRules(),
-        goal_each,
-        goal_all,
-        goal_week,
+        **asdict(goals or RoundGoals()),
         opened_at=now(),
         opened_by=by,
         question=question,
