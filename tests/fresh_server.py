@@ -69,6 +69,7 @@ class Person:
         self.page = self.context.new_page()
         self.page.set_default_timeout(60_000)
         self.clicks = 0
+        self.name = ""
         self.troubles: list[str] = []
         self.page.on("pageerror", lambda it: self.troubles.append(str(it)))
 
@@ -86,12 +87,28 @@ class Person:
         """Click on the link of this name."""
         self.click(self.page.get_by_role("link", name=name, exact=exact))
 
+    def keys(self, *pressed: str) -> None:
+        """Press keys, one after the other."""
+        for key in pressed:
+            self.page.keyboard.press(key)
+
+    def see(self, words: str) -> None:
+        """Wait until these words are on the page."""
+        self.page.get_by_text(words).first.wait_for()
+
+    def agree(self) -> None:
+        """Agree to the consent text by keys, and begin."""
+        self.page.locator("#agree").press("Space")
+        self.click(self.page.locator("main form.card button.primary"))
+
     def make_account(self, link: str, name: str) -> None:
         """Follow an invitation and make an account."""
         page = self.page
+        self.name = name
         page.goto(link)
         page.locator("#name").fill(name)
-        page.locator("#login").fill(name.lower())
+        if page.locator("#login").count():  # an invitation may name the login
+            page.locator("#login").fill(name.lower())
         page.locator("#password").fill(PASSWORD)
         page.locator("#again").fill(PASSWORD)
         self.click(page.locator("main form button.primary"))

@@ -49,7 +49,7 @@ EXCEPTIONS: dict[tuple[str, str], str] = {
 
 
 BUDGETS = {
-    "annotation": 24094,
+    "annotation": 24106,
     "challenges": 4821,
     "core": 2134,
     "corpus": 10689,

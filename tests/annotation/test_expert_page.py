@@ -114,6 +114,20 @@ def test_an_expert_settles_a_case_step_by_step_without_scripts(lamps):
     assert "Nothing waits for you" in client.get("/projects/lamps/expert").text
 
 
+@pytest.mark.parametrize(("leads_to", "comes"), [("/projects/lamps/expert", 1), ("//else.example/projects/lamps/", 0)])
+def test_an_expert_agrees_to_the_consent_text_first_and_comes_back_to_the_cases(site, leads_to, comes):
+    make_lamps(site, ["first post"], consent=False)
+    client = site.as_("expert")
+    page = client.get("/projects/lamps/expert").headers["location"]
+    assert page == "/projects/lamps/consent?next=%2Fprojects%2Flamps%2Fexpert"
+    assert 'name="next" value="/projects/lamps/expert"' in client.get(page).text
+    fields = {"agree": "yes", "text": "masked", "pictures": "grey", "next": leads_to}
+    agreed = post(client, "/projects/lamps/consent", fields, page=page)
+    assert (agreed.headers["location"] == leads_to) == comes
+    assert agreed.headers["location"] == "/projects/lamps/expert"
+    assert client.get("/projects/lamps/expert").status_code == 200
+
+
 def test_the_part_that_htmx_asks_for_has_the_questions_that_an_answer_opens(lamps):
     case = answered(lamps, 0, [LOUD, LOUD, NOT])
     client = lamps.site.as_("expert")

@@ -400,6 +400,11 @@ def test_empty_pages_say_why_and_what_is_next(site):
         members.choose(db, "lamps", lamps.user("annotator"), screening="failed")
     assert "Thank you for taking part" in client.get(lamps.path).text
     with site.store.write() as db:
+        members.choose(db, "lamps", lamps.user("annotator"), screening="passed")
+    passed = client.get(lamps.path).text
+    assert "You passed the screening" in passed
+    assert f'data-again="{lamps.path}"' in passed  # the page looks for the next post by itself
+    with site.store.write() as db:
         phases.close_phase(db, phases.by_name(db, "lamps", "gate").id, by=by)
         members.choose(db, "lamps", lamps.user("annotator"), screening=None)
     assert "Nothing for you right now" in client.get(lamps.path).text

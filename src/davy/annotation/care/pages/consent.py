@@ -24,9 +24,9 @@ router = APIRouter(include_in_schema=False)
 
 
 @router.get("/projects/{project_id}/consent")
-def ask(request: Request, place: Labels) -> Response:
+def ask(request: Request, place: Labels, next: str = "") -> Response:
     """Return the page; who agreed already sees when, and may change how posts are shown."""
-    return _page(request, place)
+    return _page(request, place, leads_to=next)
 
 
 @router.post("/projects/{project_id}/consent")
@@ -37,7 +37,7 @@ def agree(request: Request, place: Labels, form: Form) -> Response:
     if text not in TEXTS or pictures not in PICTURES:
         raise LocalizedError("choice")
     first = member.consented_at is None
-    agreed = field(form, "agree") == "yes"
+    agreed, leads_to = field(form, "agree") == "yes", field(form, "next", most=2000)
     with context_of(request).store.write() as db:
         has_memes = phases.has_kind(db, place.project.id, TASK_KINDS)
         members.choose(db, place.project.id, member.user, text=text, pictures=pictures)
@@ -45,7 +45,9 @@ def agree(request: Request, place: Labels, form: Form) -> Response:
             members.consent(db, place.project.id, member.user)
     if first and not agreed:
         chosen = ProjectAccess(place.project, _with_choices(member, text, pictures), place.account)
-        return _page(request, chosen, wrong=True)
+        return _page(request, chosen, wrong=True, leads_to=leads_to)
+    if first and leads_to.startswith(f"{place.address}/"):
+        return RedirectResponse(render.own_path(leads_to), 303)
     if first:
         room = "memes" if has_memes else "label" if "annotator" in member.roles else "expert"
         return RedirectResponse(f"{place.address}/{room}", 303)
@@ -64,7 +66,7 @@ def _with_choices(member: Member, text: str, pictures: str) -> Member:
     return replace(member, choices={**member.choices, "text": text, "pictures": pictures})
 
 
-def _page(request: Request, place: ProjectAccess, *, wrong: bool = False) -> Response:
+def _page(request: Request, place: ProjectAccess, *, wrong: bool = False, leads_to: str = "") -> Response:
     member = member_of(place)
     lang = render.translator_of(request).lang
     with context_of(request).store.read() as db:
@@ -77,6 +79,7 @@ def _page(request: Request, place: ProjectAccess, *, wrong: bool = False) -> Res
         "consent.html",
         status=422 if wrong else 200,
         member=member,
+        leads_to=leads_to,
         display=display_choice_of(place.project, member),
         texts=TEXTS,
         pictures=PICTURES,

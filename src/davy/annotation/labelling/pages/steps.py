@@ -73,10 +73,13 @@ class LabellingStep:
 
 
 def require_consent(request: Request, place: ProjectAccess) -> Response | None:
-    """Return the way to the consent page for who has not agreed yet, else None."""
+    """Return the way to the consent page for people who have not agreed yet, else None. It leads on to this page."""
     if place.member is not None and place.member.consented_at is not None:
         return None
-    return redirect_page(request, f"{place.address}/consent")
+    leads_on = request.method == "GET" and request.url.path != f"{place.address}/label"
+    return redirect_page(
+        request, f"{place.address}/consent" + (f"?next={render.quoted_path(request)}" if leads_on else "")
+    )
 
 
 def redirect_page(request: Request, path: str, note: str = "") -> Response:
@@ -222,7 +225,7 @@ def no_work_values(words: Translator, none: NoWork) -> dict[str, Any]:
     """Return what `parts/nothing.html` shows."""
     address = f"/projects/{none.project.id}"
     overview = {"href": address, "do": words("label.none.overview"), "progress": None}
-    again = {"href": f"{address}/label", "do": words("label.none.check"), "progress": None}
+    again = {"href": f"{address}/label", "do": words("label.none.check"), "progress": None, "again": True}
     open_ones = [phase for phase in none.phases if phase.state == "open" and phase.id not in none.discussed]
     waiting = [phase for phase in none.phases if phase.state == "waiting"]
     if none.project.state == "closed":
@@ -236,6 +239,8 @@ def no_work_values(words: Translator, none: NoWork) -> dict[str, Any]:
     if open_ones and not any(eligibility.may_work(none.member, phase, none.phases) for phase in open_ones):
         if none.member.choices.get(eligibility.SCREENING_PASSED) == "failed":
             return {"title": words("label.none.thanks"), "lines": [words("label.none.thanks_text")], **overview}
+        if none.member.choices.get(eligibility.SCREENING_PASSED) == "passed":
+            return {"title": words("label.none.passed"), "lines": [words("label.none.passed_text")], **again}
         text = words("label.none.not_yours_text", phase=open_ones[0].name)
         return {"title": words("label.none.not_yours"), "lines": [text], **again}
     if any(phase.behaviour.task and eligibility.may_work(none.member, phase, none.phases) for phase in open_ones):
@@ -247,7 +252,7 @@ def no_work_values(words: Translator, none: NoWork) -> dict[str, Any]:
         progress = (none.done, total) if none.done and total >= none.done else None
         return {"title": words("label.none.all_done"), "lines": [text], **again, "progress": progress}
     if none.discussed:
-        return {"title": words("label.none.discussed"), "lines": [words("label.none.discussed_text")], **overview}
+        return {"title": words("label.none.discussed"), "lines": [words("label.none.discussed_text")], **again}
     if waiting:
         text = words("label.none.waiting_text", phase=waiting[0].name)
         return {"title": words("label.none.waiting"), "lines": [text], **again}

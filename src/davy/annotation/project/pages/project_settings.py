@@ -127,6 +127,8 @@ def save(request: Request, place: Manages, form: Form) -> Response:
             wanted = _wanted(db, request, place, section, form)
             read = (CONSENT_UNREAD,) if section == "texts" else ()  # who wrote the texts has read them
             project_creation.change_settings(db, place.project.id, wanted, by=place.account.id, without=read)
+    if section == "read":
+        return render.redirect(request, place.address, "saved")
     return render.redirect(request, f"{place.address}/settings#{section}", "saved")
 
 

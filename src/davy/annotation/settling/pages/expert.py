@@ -43,6 +43,8 @@ Settles = Annotated[ProjectAccess, Depends(in_project("settle cases"))]
 @router.get("/projects/{project_id}/expert")
 def queue(request: Request, place: Settles) -> Response:
     """Return what waits for this expert, by kind and why, and the way to the next case."""
+    if away := require_consent(request, place):
+        return away
     with context_of(request).store.read() as db:
         offered = cases.count_offered(db, place.project.id, member_of(place).user)
         counts = cases.counts(db, place.project.id)
