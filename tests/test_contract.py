@@ -62,7 +62,7 @@ BUDGETS = {
     "jobs": 1297,
     "measure": 3194,
     "memes": 4971,
-    "moderation": 4988,
+    "moderation": 5229,
     "people": 3601,
     "report": 871,
     "reviews": 1034,

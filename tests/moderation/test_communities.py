@@ -32,7 +32,9 @@ from davy.jobs import store as jobs
 from davy.jobs.kinds import job_functions
 from davy.jobs.worker import JobWorker
 from davy.moderation import moderation_decisions, webhooks
-from davy.moderation.communities import fit_threshold
+from davy.moderation.attribute_formula import parse_formula
+from davy.moderation.attribute_map import AttributeMap, AttributeSource
+from davy.moderation.communities import change_community, create_community, fit_threshold
 from davy.moderation.moderation_decisions import Decider
 from davy.moderation.server_part import Moderation
 from davy.moderation.store import communities, decisions, suggestions
@@ -485,3 +487,94 @@ def test_reviewers_verdicts_are_exported_and_set_the_next_threshold_by_a_job(sit
 def community(site):
     with site.store.read() as db:
         return communities.get(db, "forum")
+
+
+def test_a_post_that_is_sent_twice_under_one_id_counts_once(site, key, project, receiver, monkeypatch):
+    monkeypatch.setenv(webhooks.NETWORKS, "127.0.0.0/8")
+    hook = f"http://127.0.0.1:{receiver.server_port}/hook"
+    add(site, key, low=0.0, high=1.0, project=project, webhook=hook)
+    flush(site)
+    sent = {"posts": [{"text": "a calm thing", "id": "c1"}, {"text": "a calm thing", "id": "c1"}], "community": "forum"}
+    for _ in range(2):
+        ask(site, key[1], **sent)
+        flush(site)
+    assert [one.reference for one in decided(site)] == ["c1"]
+    assert in_review(site, project) == ["a calm thing"]
+    ask(site, key[1], posts=[{"text": "an edited thing", "id": "c1"}], community="forum")
+    ask(site, key[1], texts=["no id", "no id"], community="forum")
+    flush(site)
+    assert [one.reference for one in decided(site)] == ["c1", "c1", None, None], "an edit is a new decision"
+    with site.store.read() as db:
+        told = [job for job in jobs.latest(db, limit=50) if job.kind == "deliver webhook"]
+    assert sum(len(job.arguments["decisions"]) for job in told) == 4
+    assert "calm" not in str(decided(site)[0])
+
+
+def test_what_was_not_judged_is_recorded_and_can_be_reviewed(site, key, project):
+    add(site, key, question="offensive")
+    asked = {"posts": [{"text": "a quiet thing", "id": "c1"}], "community": "forum"}
+    assert ask(site, key[1], **asked).json()["results"][0]["decision"] == "not_judged"
+    flush(site)
+    assert [(one.decision, one.post) for one in decided(site)] == [("not_judged", None)]
+    with site.store.write() as db:
+        made = create_project(db, read_plan("moderation-offensive"), by=site.people["admin"].id).project.id
+        change_community(db, "forum", {"project": made, "review_unjudged": True}, by="shell")
+    flush(site)
+    ask(site, key[1], posts=[{"text": "a calm thing", "id": "c2"}], community="forum")
+    flush(site)
+    assert in_review(site, made) == ["a calm thing"]
+    body = {
+        "comment": {"text": "C'est une belle journée pour tout le monde"},
+        "requestedAttributes": {"FLIRTATION": {}},
+        "communityId": "forum",
+        "clientToken": "c3",
+    }
+    address = f"/v1alpha1/comments:analyze?key={key[1]}"
+    assert site.visitor().post(address, json=body).status_code == 400
+    dropped = site.visitor().post(address, json={**body, "dropUnsupportedAttributes": True, "clientToken": "c4"})
+    assert dropped.json()["attributeScores"] == {}
+    assert dropped.headers["davy-decision"] == "not_judged"
+    flush(site)
+    told = [(one.reference, one.decision) for one in decided(site)]
+    assert told[2:] == [("c3", "not_judged"), ("c4", "not_judged")]
+    assert len(in_review(site, made)) == 3
+
+
+@pytest.mark.parametrize(
+    ("question", "preset", "taken"),
+    [
+        ("hate", "moderation", True),
+        ("offensive", "moderation", False),
+        ("offensive", "moderation-offensive", True),
+        ("hate", "moderation-hate-offensive", True),
+        ("offensive", "moderation-hate-offensive", True),
+        ("INSULT", "moderation-hate-offensive", True),
+        ("INSULT", "moderation", True),
+        ("SEXUALLY_EXPLICIT", "moderation", False),
+        ("sexist", "moderation-hate-offensive", False),
+    ],
+)
+def test_a_community_takes_only_a_project_that_can_answer_its_question(site, question, preset, taken):
+    with site.store.write() as db:
+        made = create_project(db, read_plan(preset), by=site.people["admin"].id).project
+        fields = {"question": question, "project": made.id}
+        if taken:
+            create_community(db, "forum", fields, by="shell")
+            with pytest.raises(UserError, match="can't answer 'sexist'"):
+                change_community(db, "forum", {"question": "sexist"}, by="shell")
+        else:
+            with pytest.raises(UserError, match=rf"its reviewers can't answer '{question}'.*davy project create"):
+                create_community(db, "forum", fields, by="shell")
+
+
+def test_an_attribute_with_a_formula_decides_by_language(site, key):
+    add(site, key, question="OWN", thresholds={"OWN": 0.5}, language_thresholds={"de": {"OWN": 0.3}})
+    decider = site.app.state.context.part(Moderation).decider
+    half = AttributeSource(formula=parse_formula("0.4 * hate"))
+    decider._attributes = AttributeMap("own", {"OWN": half})
+    asked = {"posts": [{"text": "a grumblefop", "lang": "en"}, {"text": "ein grumblefop", "lang": "de-AT"}]}
+    results = ask(site, key[1], **asked, community="forum").json()["results"]
+    assert [it["decision"] for it in results] == ["pass", "flag"]
+    flush(site)
+    first = decided(site)[0].reasons[0]
+    assert first == {"attribute": "OWN", "probability": 0.36, "threshold": 0.5}

@@ -316,10 +316,14 @@ def test_thresholds_by_language_go_into_a_community_and_decide_there(multilingua
     database = ["--database", f"sqlite:///{tmp_path / 'davy.sqlite'}"]
     assert run(["database", "create", *database]) == 0
     assert run(["community", "create", "forum", "--thresholds", str(file), "--uncertain", "0.4:0.9", *database]) == 0
-    assert run(["community", "set", "forum", "--threshold", "fr:hate=0.3", *database]) == 0
+    policy = tmp_path / "policy.yaml"
+    policy.write_text("ground: House rules\nillegal: no\naction: demoted\n", encoding="utf-8")
+    more = ["--policy", str(policy), "--review-unjudged"]
+    assert run(["community", "set", "forum", "--threshold", "fr:hate=0.3", *more, *database]) == 0
     assert "fr 0.3" in capsys.readouterr().err
     with open_store(database[1]) as store, store.read() as db:
         forum = communities.get(db, "forum")
+    assert (forum.policy.ground, forum.policy.action, forum.review_unjudged) == ("House rules", "demoted", True)
     english, german = (forum.threshold_in(lang) for lang in ("en-GB", "de"))
     assert english == pytest.approx(2 * german, abs=0.02)
     assert forum.threshold_in("fr") == 0.3

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -31,6 +31,7 @@ from davy.files.data_hash import data_hash
 from davy.measure.calibration import choose_threshold
 from davy.measure.intervals import proportion
 from davy.measure.ranking import precision_recall_curve
+from davy.moderation.review_answers import check_review_scheme
 from davy.moderation.store import communities, decisions
 from davy.moderation.store.communities import Community
 from davy.moderation.webhooks import check_url
@@ -138,8 +139,8 @@ def review_queue(db: Connection, community: Community) -> ReviewQueue | None:
 
 def create_community(db: Connection, name: str, fields: Mapping[str, Any], *, by: str) -> Community:
     """Add a community with the fields that are named; without a question, the first threshold's decides."""
-    _check_fields(db, fields)
     question = fields.get("question") or next(iter(fields.get("thresholds") or {}), "hate")
+    _check_fields(db, fields, question)
     return communities.create(db, Community(name, **{**fields, "question": question}), by=by)
 
 
@@ -149,7 +150,9 @@ def change_community(db: Connection, name: str, fields: Mapping[str, Any], *, by
     A new threshold outside what is uncertain takes the uncertain range along, where none is named.
     """
     before, wanted = communities.get(db, name), dict(fields)
-    _check_fields(db, fields)
+    asks_anew = "question" in fields or "project" in fields
+    project = {"project": fields.get("project", before.project)} if asks_anew else {}
+    _check_fields(db, {**fields, **project}, fields.get("question", before.question))
     if "thresholds" in wanted:
         wanted["thresholds"] = {**before.thresholds, **wanted["thresholds"]}
     if "language_thresholds" in wanted:
@@ -167,11 +170,13 @@ def change_community(db: Connection, name: str, fields: Mapping[str, Any], *, by
     return made, made.secret if made.secret != before.secret else None
 
 
-def _check_fields(db: Connection, fields: Mapping[str, Any]) -> None:
-    """Refuse a project that can't review, and an address that no webhook may have."""
+def _check_fields(db: Connection, fields: Mapping[str, Any], question: str) -> None:
+    """Refuse a project that can't review or does not ask what decides, and an address that no webhook may have."""
     if fields.get("project") is not None:
         with about_field("project"):
-            review_phase(db, fields["project"])
+            project = projects.get(db, fields["project"])
+            check_review_scheme(scheme_of(db, project), question, project.id)
+            review_phase(db, project.id)
     if fields.get("webhook") is not None:
         with about_field("webhook"):
             check_url(fields["webhook"])
@@ -269,6 +274,8 @@ def community_record(community: Community, totals: Mapping[str, int] | None = No
         "keys": list(community.keys),
         "project": community.project,
         "webhook": community.webhook,
+        "policy": None if community.policy is None else asdict(community.policy),
+        "review_unjudged": community.review_unjudged,
         "fitted": None if community.basis is None else {k: v for k, v in community.basis.items() if k != "curve"},
         "decisions": dict(totals or {}),
     }

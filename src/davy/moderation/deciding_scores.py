@@ -18,15 +18,18 @@ from davy.moderation.store.communities import Community
 from davy.scoring.queue.detector import PostToScore
 from davy.text.lexicons.read import load as load_lexicon
 
+NOT_JUDGED = "not_judged"
+
 
 @dataclass(frozen=True, slots=True)
 class DecidingScores:
-    """The numbers that decide, and the outcomes: None where there is no number. A question has no `attribute`."""
+    """The numbers that decide, and the outcomes: `not_judged` where there is no number."""
 
     chance: Any
-    outcomes: list[str | None]
+    outcomes: list[str]
     thresholds: Sequence[float]
     attribute: str = ""
+    """The attribute that decides; "" where a question does."""
 
     def reason(self, row: int) -> dict[str, Any]:
         """Return the deciding attribute of a post as one of its reasons."""
@@ -57,7 +60,7 @@ def community_thresholds(community: Community, scores: Scores, langs: Sequence[s
 def deciding_scores(
     community: Community, scores: Scores, posts: Sequence[PostToScore], langs: Sequence[str], attributes: AttributeMap
 ) -> DecidingScores:
-    """Return what decides about posts. A post without an answer has no outcome."""
+    """Return what decides about posts."""
     name, attribute = community.question, ""
     known = {question.name: question for question in scores.questions}
     if name in known and known[name].positive is not None:
@@ -75,7 +78,9 @@ def deciding_scores(
             if found is not None:
                 yes[rows], there[rows] = found
     chance: Any = np.asarray(yes, dtype=np.float64)
-    outcomes = [community.decide(float(chance[row]), lang) if there[row] else None for row, lang in enumerate(langs)]
+    outcomes = [
+        community.decide(float(chance[row]), lang) if there[row] else NOT_JUDGED for row, lang in enumerate(langs)
+    ]
     return DecidingScores(chance, outcomes, [community.threshold_in(lang) for lang in langs], attribute)
 
 

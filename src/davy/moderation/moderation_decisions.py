@@ -23,10 +23,10 @@ from davy.core.scorer import Scores
 from davy.jobs import store as jobs
 from davy.moderation.attribute_map import AttributeMap, load_attributes
 from davy.moderation.communities import PostForReview, queue_posts
-from davy.moderation.deciding_scores import DecidingScores, community_thresholds, deciding_scores
+from davy.moderation.deciding_scores import NOT_JUDGED, DecidingScores, community_thresholds, deciding_scores
 from davy.moderation.store import communities, decisions
 from davy.moderation.store.communities import Community
-from davy.moderation.store.decisions import BUCKETS, Decision, ScoreCount
+from davy.moderation.store.decisions import BUCKETS, Decision, ScoreCount, sent_key
 from davy.people.store.keys import ApiKey
 from davy.scoring.queue.detector import Detector, PostToScore
 from davy.scoring.result import repair_text
@@ -92,8 +92,8 @@ class Decider:
         """Return the scores with the community's thresholds and each post's decision; remember both to be counted.
 
         `references` are the senders' ids of the first posts; where they are fewer than the posts, the others are parts
-        of these and are not counted. A community that the key may not use decides nothing, and so does one for a post
-        that its question has no answer for: its decision is None.
+        of these and are not counted. A community that the key may not use decides nothing. A post that its question
+        has no answer for is `not_judged`.
         """
         asked = self.community_of(community, key)
         deciding = None
@@ -102,7 +102,7 @@ class Decider:
             langs = [_language(detector, post) if by_language else "" for post in posts]
             scores = replace(scores, thresholds={**scores.thresholds, **community_thresholds(asked, scores, langs)})
             deciding = deciding_scores(asked, scores, posts, langs, self._attributes)
-        outcomes: list[str | None] = deciding.outcomes if deciding else [None] * len(posts)
+        outcomes: list[str | None] = [*deciding.outcomes] if deciding else [None] * len(posts)
         whole = len(references) or len(posts)
         with self._lock:
             if self._posts + whole > MOST_HELD:
@@ -112,6 +112,17 @@ class Decider:
             held = _Scored(detector, posts[:whole], scores, asked, deciding, references, may_store)
             self._held.append(held)
         return scores, outcomes
+
+    def record_unjudged(
+        self, detector: Detector, post: PostToScore, *, community: Community, reference: str | None, may_store: bool
+    ) -> None:
+        """Remember a post that nothing could judge, such as one in a language that the detector does not read."""
+        deciding = DecidingScores(np.zeros(1), [NOT_JUDGED], [0.5])
+        with self._lock:
+            if self._posts < MOST_HELD:
+                self._posts += 1
+                held = _Scored(detector, [post], Scores((), {}), community, deciding, [reference], may_store)
+                self._held.append(held)
 
     def community_of(self, name: str | None, key: ApiKey | None) -> Community | None:
         """Return the community of this name, where there is one and the key may use it."""
@@ -189,21 +200,26 @@ def _decisions(scored: _Scored, langs: list[str]) -> list[tuple[Community, Decis
     if community is None or deciding is None:
         return []
     found: list[tuple[Community, Decision, PostForReview | None]] = []
+    model = scored.detector.full_name
     for row, (post, lang) in enumerate(zip(scored.posts, langs, strict=True)):
         outcome = deciding.outcomes[row]
-        if outcome is None:
-            continue
         reference = scored.references[row] if row < len(scored.references) else None
+        text = repair_text(post.text)
         decision = Decision(
-            community.name, scored.detector.full_name, outcome, _reasons(scored, row), reference, lang or None
+            community.name,
+            model,
+            outcome,
+            _reasons(scored, row),
+            reference,
+            lang or None,
+            policy=None if outcome == "pass" else community.policy,
+            sent_key=sent_key(community.salt, reference, text, outcome, model) if reference else None,
         )
-        wanted = outcome == "review" and community.project is not None and scored.may_store and post.text.strip()
-        meta = {
-            "community": community.name,
-            "probability": round(float(deciding.chance[row]), 4),
-            "reference": reference,
-        }
-        review = PostForReview(decision.id, repair_text(post.text), lang or None, meta) if wanted else None
+        doubtful = outcome == "review" or (outcome == NOT_JUDGED and community.review_unjudged)
+        wanted = doubtful and community.project is not None and scored.may_store and text.strip()
+        probability = {"probability": round(float(deciding.chance[row]), 4)} if outcome == "review" else {}
+        meta = {"community": community.name, **probability, "reference": reference}
+        review = PostForReview(decision.id, text, lang or None, meta) if wanted else None
         found.append((community, decision, review))
     return found
 
@@ -235,7 +251,8 @@ def _reasons(scored: _Scored, row: int) -> list[dict[str, Any]]:
 
 def _write(db: Connection, made: list[tuple[Community, Decision, PostForReview | None]]) -> None:
     """Keep decisions, put what is uncertain into the review projects and ask for webhooks."""
-    decisions.add(db, [decision for _, decision, _ in made])
+    new = decisions.add(db, [decision for _, decision, _ in made])
+    made = [one for one in made if one[1].id in new]
     by_name = {community.name: community for community, _, _ in made}
     for name, community in by_name.items():
         waiting = [review for one, _, review in made if one.name == name and review is not None]

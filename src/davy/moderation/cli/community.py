@@ -49,6 +49,15 @@ Language = Annotated[
     typer.Option("--lang", metavar="LANG", help="The language of comments that name none, where it can't be told."),
 ]
 
+Policy = Annotated[
+    Path | None,
+    typer.Option("--policy", metavar="F", help="What flagged posts break and what happens to them, as YAML."),
+]
+Unjudged = Annotated[
+    bool | None,
+    typer.Option("--review-unjudged/--no-review-unjudged", help="Whether posts that were not judged go to review."),
+]
+
 
 @app.command("create")
 def create(
@@ -61,6 +70,8 @@ def create(
     project: Project = None,
     webhook: Webhook = None,
     lang: Language = None,
+    policy: Policy = None,
+    review_unjudged: Unjudged = None,
     database: Database = None,
 ) -> None:
     """Add a community. Where it has a webhook, the secret of its signatures is printed now and never again.
@@ -75,6 +86,7 @@ def create(
 
     with open_store(database) as store, store.write() as db:
         changes = _changes(db, question, thresholds, threshold, uncertain, key, project, webhook, lang)
+        changes |= _policy_changes(policy, review_unjudged)
         made = create_community(db, name, changes, by=events.SHELL)
         known = _prefixes(db)
     _tell(made, made.secret, known)
@@ -91,6 +103,8 @@ def set_(
     project: Project = None,
     webhook: Webhook = None,
     lang: Language = None,
+    policy: Policy = None,
+    review_unjudged: Unjudged = None,
     remove_key: Annotated[
         list[str] | None,
         typer.Option("--remove-key", metavar="PREFIX", help="A key that may use it no more; repeat. All: -."),
@@ -116,6 +130,7 @@ def set_(
 
     with open_store(database) as store, store.write() as db:
         changes = _changes(db, question, thresholds, threshold, uncertain, key, project, webhook, lang)
+        changes |= _policy_changes(policy, review_unjudged)
         if key or remove_key:
             before = communities.get(db, name).keys
             changes["keys"] = _keys_after(db, before, remove_key or [], changes.get("keys", ()))
@@ -266,6 +281,13 @@ def _changes(
     if lang is not None:
         changes["lang"] = check_language(lang)
     return changes
+
+
+def _policy_changes(policy: Path | None, review_unjudged: bool | None) -> dict[str, Any]:
+    from davy.moderation.policy_file import read_policy
+
+    changes: dict[str, Any] = {} if policy is None else {"policy": read_policy(policy)}
+    return changes if review_unjudged is None else {**changes, "review_unjudged": review_unjudged}
 
 
 def _thresholds(file: Path | None, given: list[str]) -> tuple[dict[str, float], dict[str, dict[str, float]]]:

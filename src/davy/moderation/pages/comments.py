@@ -20,6 +20,7 @@ from starlette.responses import Response
 
 from davy.core.scheme import Question
 from davy.moderation.attribute_map import AttributeMap, AttributeSource
+from davy.moderation.deciding_scores import NOT_JUDGED
 from davy.moderation.perspective_answer import (
     CommentLanguages,
     ModelScores,
@@ -102,7 +103,20 @@ async def analyze(
     default = await context.part(Detectors).find(None)
     community = moderation.decider.community_of(asked.community_id, request.state.key)
     languages = await to_thread.run_sync(_languages, request, text, asked.languages, default, community)
+
+    def not_judged() -> None:
+        if community is not None:
+            post = PostToScore(text, languages.used[0] if languages.used else None)
+            moderation.decider.record_unjudged(
+                default,
+                post,
+                community=community,
+                reference=asked.client_token,
+                may_store=not asked.do_not_store,
+            )
+
     if not languages.used:
+        not_judged()
         raise AnalyzeError("Unable to detect language.", "LANGUAGE_DETECTION_FAILED")
     drops = asked.drop_unsupported_attributes or context.settings.drop_unsupported
     plan = plan_attributes(
@@ -112,11 +126,15 @@ async def analyze(
         lambda model: moderation.attribute_detectors[model] if model else default,
         own_words=context.lexicon is not None,
     )
+    if plan.missing and (not drops or not plan.sources):
+        not_judged()
     if plan.missing and not drops:
         raise unsupported_error(plan.missing, moderation.attributes, languages)
     spans = sentence_spans(text, most=MOST_SPANS) if asked.span_annotations else [(0, len(text))]
     scored, decision, headers = await _scored(request, asked, text, spans, plan)
     response.headers.update(headers)
+    if not plan.sources and community is not None:
+        decision = NOT_JUDGED
     if decision:
         response.headers["Davy-Decision"] = decision
     values, unanswered = scores_of(plan, scored, context.lexicon or load_lexicon("masking"))

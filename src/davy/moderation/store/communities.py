@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import secrets
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from datetime import datetime
 from typing import Any
 
@@ -21,6 +21,30 @@ from davy.store.columns import TextColumn, now
 from davy.store.rows import Rows
 
 LONGEST_NAME = 80
+
+
+ACTIONS: tuple[str, ...] = (
+    "removed",
+    "disabled",
+    "demoted",
+    "age_restricted",
+    "interaction_restricted",
+    "labelled",
+)
+"""What a platform does with a flagged post, as the EU's database of statements of reasons has it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Policy:
+    """The rule that flagged posts break, and what happens to them. Each decision keeps the one it was made under."""
+
+    ground: str
+    """The rule's name and section, or the law's where the content is `illegal`."""
+    explanation: str = ""
+    """Why such posts break it."""
+    url: str = ""
+    illegal: bool = False
+    action: str = "removed"
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,6 +66,11 @@ class Community:
     """The language of its comments that name none, where it can't be told."""
     language_thresholds: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
     """Thresholds of languages that have their own."""
+    policy: Policy | None = None
+    review_unjudged: bool = False
+    """Whether a post that the detector can't judge goes to review."""
+    salt: str = field(default_factory=lambda: secrets.token_hex(16), repr=False)
+    """What the keys of decisions that are sent twice are made with."""
     made_at: datetime = field(default_factory=now)
     made_by: str = events.SYSTEM
 
@@ -98,7 +127,11 @@ def change(db: Connection, name: str, *, by: str, **changes: Any) -> Community:
     _check(made)
     made = replace(made, secret=_secret(made, before))
     _ROWS.replace(db, made, communities.c.name == name)
-    shown = {key: value for key, value in changes.items() if key not in ("secret", "basis")}
+    shown = {
+        key: asdict(value) if isinstance(value, Policy) else value
+        for key, value in changes.items()
+        if key not in ("secret", "basis")
+    }
     events.record(db, by=by, what="community changed", about=f"community {name}", **shown)
     return made
 
@@ -130,6 +163,13 @@ def _check(community: Community) -> None:
         for question, value in thresholds.items():
             if not 0 <= value <= 1:
                 raise UserError(f"The threshold of {question} is {value:g}; it lies between 0 and 1.")
+    policy = community.policy
+    if policy is not None and not policy.ground.strip():
+        raise UserError("A policy names its ground: the rule that flagged posts break.", status=422)
+    if policy is not None and policy.action not in ACTIONS:
+        raise UserError(f"There is no action {policy.action!r}. One of: {', '.join(ACTIONS)}.", status=422)
+    if policy is not None and policy.url and not policy.url.startswith(("https://", "http://")):
+        raise UserError(f"The policy's address {policy.url[:100]!r} has to begin with https://", status=422)
     low, high = community.low, community.high
     if (low is None) != (high is None) or (low is not None and high is not None and not 0 <= low < high <= 1):
         raise UserError("What is uncertain goes from a lower to a higher probability, both between 0 and 1.")

@@ -1,21 +1,23 @@
 """What was decided for communities, and how scores were spread over the days. No texts.
 
-Decisions are kept until their community is removed; counts are sums, added to by every process of the server.
+A decision that is sent twice, under the same id and with the same text, is kept once. Decisions are kept until their
+community is removed; counts are sums, added to by every process of the server.
 """
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import CheckConstraint, Connection, Select, func, select, update
+from sqlalchemy import CheckConstraint, Connection, Select, UniqueConstraint, func, select, update
 from sqlalchemy.dialects import postgresql, sqlite
 
 from davy.annotation.labelling.store.tables import verdicts
 from davy.annotation.settling.store.verdicts import is_newest
-from davy.moderation.store.communities import communities
+from davy.moderation.store.communities import Policy, communities
 from davy.store.columns import new_id, now, table_index
 from davy.store.rows import Rows
 
@@ -37,6 +39,10 @@ class Decision:
     """The sender's own id of the post; `post` is the one in the review project."""
     lang: str | None = None
     post: str | None = None
+    policy: Policy | None = None
+    """What the community's rule was then."""
+    sent_key: str | None = None
+    """Equal for a post that is sent again under the same id; None where the sender gave no id."""
     id: str = field(default_factory=new_id)
     at: datetime = field(default_factory=now)
 
@@ -57,7 +63,9 @@ class ScoreCount:
 _ROWS = Rows(
     Decision,
     "decisions",
-    CheckConstraint("decision IN ('pass', 'flag', 'review')", name="decision"),
+    CheckConstraint("decision IN ('pass', 'flag', 'review', 'not_judged')", name="decision"),
+    UniqueConstraint("community", "sent_key", name="uq_decisions_sent"),
+    table_index("ix_decisions_reference", "community", "reference", where="reference IS NOT NULL"),
     table_index("ix_decisions_community", "community", "id"),
     table_index("ix_decisions_post", "post", where="post IS NOT NULL"),
     references={"community": "communities.name", "post": "posts.id"},
@@ -67,9 +75,34 @@ _COUNTS = Rows(ScoreCount, "score_counts", key=_KEY)
 score_counts = _COUNTS.table
 
 
-def add(db: Connection, made: Sequence[Decision]) -> None:
-    """Keep decisions."""
-    _ROWS.insert_all(db, made)
+def add(db: Connection, made: Sequence[Decision]) -> set[str]:
+    """Keep decisions but those that were sent before; return the ids of those that are new."""
+    if not made:
+        return set()
+    add_row = (sqlite.insert if db.dialect.name == "sqlite" else postgresql.insert)(decisions)
+    db.execute(
+        add_row.on_conflict_do_nothing(index_elements=["community", "sent_key"]), [_ROWS.values(one) for one in made]
+    )
+    ids = [one.id for one in made]
+    new: set[str] = set()
+    for start in range(0, len(ids), 500):
+        new.update(db.scalars(select(decisions.c.id).where(decisions.c.id.in_(ids[start : start + 500]))))
+    return new
+
+
+def sent_key(salt: str, *parts: str) -> str:
+    """Return what tells a post that is sent again, without its text: a keyed hash of its id, text and decision."""
+    return hashlib.blake2b("\0".join(parts).encode("utf-8", "replace"), key=salt.encode(), digest_size=16).hexdigest()
+
+
+def find(db: Connection, community: str, id_or_reference: str) -> Decision | None:
+    """Return a community's decision by its id, else the newest under the sender's id."""
+    mine = decisions.c.community == community
+    found = _ROWS.get(db, mine, decisions.c.id == id_or_reference)
+    if found is not None:
+        return found
+    query = _ROWS.select(mine, decisions.c.reference == id_or_reference).order_by(decisions.c.id.desc()).limit(1)
+    return next(iter(_ROWS.list(db, query)), None)
 
 
 def set_post(db: Connection, decision_id: str, post: str) -> None:

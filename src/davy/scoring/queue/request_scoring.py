@@ -60,7 +60,7 @@ class ScoredPosts:
     posts: tuple[PostToScore, ...]
     scores: Scores
     decisions: list[str | None]
-    """What a community decides about each post: `pass`, `flag`, `review`; None where none decides."""
+    """What a community decides about each post: `pass`, `flag`, `review`, `not_judged`; None where none decides."""
 
     @property
     def headers(self) -> dict[str, str]:
