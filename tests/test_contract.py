@@ -49,9 +49,9 @@ EXCEPTIONS: dict[tuple[str, str], str] = {
 
 
 BUDGETS = {
-    "annotation": 24106,
+    "annotation": 24109,
     "challenges": 4821,
-    "core": 2134,
+    "core": 2141,
     "corpus": 10689,
     "demo": 881,
     "detectors": 8125,
@@ -59,15 +59,15 @@ BUDGETS = {
     "evaluation": 6521,
     "files": 3915,
     "image": 739,
-    "jobs": 1297,
+    "jobs": 1312,
     "measure": 3194,
     "memes": 4971,
     "moderation": 5229,
     "people": 3601,
     "report": 871,
     "reviews": 1034,
-    "rounds": 5470,
-    "runs": 2146,
+    "rounds": 5471,
+    "runs": 2171,
     "scheme_editor": 1059,
     "schemes": 1374,
     "scoring": 3441,
@@ -77,7 +77,7 @@ BUDGETS = {
     "testing": 4807,
     "text": 2117,
     "training": 4932,
-    "web": 2803,
+    "web": 2814,
 }
 """Lines by folder. They only fall, unless a feature gains something that users can do."""
 

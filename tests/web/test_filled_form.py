@@ -51,6 +51,16 @@ def test_a_form_for_something_else_at_the_same_address_stays_as_it_was():
     assert '<input form="apart" name="far" value="typed">' in filled([("far", "typed")], action="/far")
 
 
+def test_two_fields_of_one_name_keep_their_own_values():
+    select = '<select name="which"><option>a</option><option selected>b</option></select>'
+    html = fill_form(
+        f'<form action="/x">{select}{select}</form>', "/x", [("which", "b"), ("which", "a")], UserError("No."), ""
+    )
+    chosen = '<option selected="">{}</option>'
+    assert html.index(chosen.format("b")) < html.index(chosen.format("a"))
+    assert html.count("selected") == 2
+
+
 def test_the_error_stands_beside_the_field_that_it_names_or_quotes():
     error = UserError("Too long.")
     error.field = "title"

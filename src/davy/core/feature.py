@@ -36,6 +36,10 @@ class JobKind:
     arguments: str | None = None
     long: bool = False
     enqueue_due: str | None = None
+    page: str = ""
+    """Where its result is shown; `{id}`, `{project}` and the job's arguments are filled in."""
+    project_page: str = ""
+    """The same for a job of a project, where that is another page."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -7,6 +7,9 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
+FEWEST = 30
+"""A figure of fewer posts than these can be mostly chance: pages show it with a warning."""
+
 
 @dataclass(frozen=True, slots=True)
 class Metric:

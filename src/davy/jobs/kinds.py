@@ -7,11 +7,13 @@ worker process has threads for long kinds and for quick ones, so that a training
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import MISSING, Field, field, fields
 from pathlib import Path
 from pkgutil import resolve_name
 from typing import Any, TypeVar
+from urllib.parse import quote
 
 from davy.core.errors import UserError, nearest
 from davy.core.feature import JobKind, features
@@ -22,6 +24,19 @@ Arguments = TypeVar("Arguments")
 def job_kinds() -> dict[str, JobKind]:
     """Return all kinds by name."""
     return {kind.name: kind for feature in features() for kind in feature.jobs}
+
+
+def result_page(kind: str, job_id: str, project: str | None, arguments: Mapping[str, Any]) -> str:
+    """Return the address of the page that shows what a job made; empty where there is none."""
+    known = job_kinds().get(kind)
+    if known is None:
+        return ""
+    page = (known.project_page or known.page) if project else known.page
+    values = {**arguments, "id": job_id, "project": project}
+    named = set(re.findall(r"{(\w+)}", page))
+    if not all(values.get(name) for name in named):
+        return ""
+    return page.format(**{name: quote(str(values[name]), safe="") for name in named})
 
 
 def job_functions(*, long: bool) -> dict[str, str]:

@@ -30,7 +30,7 @@ FEATURE = Feature(
     forget_person="davy.moderation.store.suggestions:forget_person",
     jobs=(
         JobKind("deliver webhook", "davy.moderation.jobs:deliver_webhook"),
-        JobKind("fit threshold", "davy.moderation.jobs:fit_community_threshold"),
+        JobKind("fit threshold", "davy.moderation.jobs:fit_community_threshold", page="/communities/{community}"),
     ),
     fed_phases="davy.moderation.communities:fed_phases",
     retention="davy.moderation.store.retention:RETENTION",

@@ -34,12 +34,13 @@ FEATURE = Feature(
     unused_tabs="davy.rounds.pages.rounds:unused_tabs",
     personal_data="davy.rounds.store.entries:personal_data",
     jobs=(
-        JobKind("attack a target", "davy.rounds.jobs:attack_target"),
+        JobKind("attack a target", "davy.rounds.jobs:attack_target", page="/projects/{project}/attack"),
         JobKind(
             "close round",
             "davy.rounds.jobs:close_round",
             arguments="davy.rounds.jobs:CloseArguments",
             long=True,
+            page="/projects/{project}/rounds",
         ),
     ),
 )

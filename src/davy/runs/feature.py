@@ -2,6 +2,13 @@
 
 from davy.core.feature import Feature, JobKind
 
+
+def _run(name: str, function: str, arguments: str) -> JobKind:
+    module = "davy.runs.jobs.tasks"
+    pages = ("/runs/{id}", "/projects/{project}/train/runs/{id}")
+    return JobKind(name, f"{module}:{function}", f"{module}:{arguments}", True, None, *pages)
+
+
 FEATURE = Feature(
     tables=("davy.runs.store",),
     routers=(
@@ -12,13 +19,17 @@ FEATURE = Feature(
         "davy.runs.pages.score:router",
     ),
     jobs=(
-        JobKind("train", "davy.runs.jobs.training:train", "davy.runs.jobs.training:TrainArguments", long=True),
-        JobKind("score", "davy.runs.jobs.tasks:score", "davy.runs.jobs.tasks:ScoreArguments", long=True),
         JobKind(
-            "compare detectors", "davy.runs.jobs.tasks:compare", "davy.runs.jobs.tasks:CompareArguments", long=True
+            "train",
+            "davy.runs.jobs.training:train",
+            "davy.runs.jobs.training:TrainArguments",
+            long=True,
+            project_page="/projects/{project}/train/{id}",
         ),
-        JobKind("evaluate", "davy.runs.jobs.tasks:evaluate", "davy.runs.jobs.tasks:EvaluateArguments", long=True),
-        JobKind("check", "davy.runs.jobs.tasks:check", "davy.runs.jobs.tasks:CheckArguments", long=True),
-        JobKind("sample", "davy.runs.jobs.tasks:sample", "davy.runs.jobs.tasks:SampleArguments", long=True),
+        _run("score", "score", "ScoreArguments"),
+        _run("compare detectors", "compare", "CompareArguments"),
+        _run("evaluate", "evaluate", "EvaluateArguments"),
+        _run("check", "check", "CheckArguments"),
+        _run("sample", "sample", "SampleArguments"),
     ),
 )

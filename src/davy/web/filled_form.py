@@ -70,7 +70,13 @@ def fill_form(html: str, action: str, fields: Iterable[tuple[str, str]], error: 
     if form is None:
         return html
     wrong = _wrong_field(error, form, sent)
-    edits = [edit for each in form.fields for edit in _edits(each, sent, html, each is wrong)]
+    edits = []
+    for each in form.fields:
+        values = [value for name, value in sent if name == each.field]
+        if each.kind not in _TICKED and "multiple" not in each.attributes:  # the second of a name has the second value
+            same = [it for it in form.fields if it.field == each.field and it.kind not in _TICKED]
+            values = values[same.index(each) :][:1]
+        edits += _edits(each, values, html, each is wrong)
     if wrong is not None:
         note = f'<p class="wrong" id="{_note_id(wrong)}">{escape(message)}</p>'
         edits.append((wrong.start, wrong.start, note))
@@ -93,9 +99,8 @@ def _wrong_field(error: UserError, form: _PageForm, sent: Fields) -> _Tag | None
     return found[0] if len(found) == 1 else None
 
 
-def _edits(tag: _Tag, sent: Fields, html: str, wrong: bool) -> list[tuple[int, int, str]]:
+def _edits(tag: _Tag, values: list[str], html: str, wrong: bool) -> list[tuple[int, int, str]]:
     """Return what changes in the page for one field."""
-    values = [value for name, value in sent if name == tag.field]
     marks: dict[str, str | None] = {}
     if wrong:
         described = f"{tag.attributes.get('aria-describedby', '')} {_note_id(tag)}".strip()

@@ -20,6 +20,7 @@ from starlette.requests import Request
 from starlette.responses import HTMLResponse, RedirectResponse, Response
 
 from davy.core.errors import UserError
+from davy.core.metric import FEWEST
 from davy.image.image_folder import is_image_key
 from davy.people.permissions import may
 from davy.people.store.users import User
@@ -41,7 +42,7 @@ def environment() -> Environment:
         auto_reload=False,
     )
     templates.tests["image_key"] = is_image_key
-    templates.globals.update(static=_static_links(), languages=LANGUAGES, version=__version__)
+    templates.globals.update(static=_static_links(), languages=LANGUAGES, version=__version__, fewest=FEWEST)
     return templates
 
 
@@ -80,6 +81,11 @@ def page(
     if note and not template.startswith("parts/"):
         cookies.clear(request, response, "note")
     return response
+
+
+def live_part(request: Request, template: str, *, live: bool, **values: Any) -> Response:
+    """Return a part that a page asks for again while a job runs; when the job has ended, the whole page is redrawn."""
+    return page(request, template, headers={} if live else {"HX-Refresh": "true"}, live=live, **values)
 
 
 def redirect(

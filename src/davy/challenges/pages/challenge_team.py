@@ -277,7 +277,7 @@ def one(request: Request, place: Submits, submission_id: str) -> Response:
         log = jobs.log_lines(db, line["it"].job) if line["it"].job else []
     values: dict[str, Any] = {"line": line, "job": job, "log": log, "live": line["it"].state in ("waiting", "running")}
     if is_htmx(request):
-        return render.page(request, "parts/submission.html", place=place, **values)
+        return render.live_part(request, "parts/submission.html", place=place, **values)
     return challenge_page(request, place, "challenge_submission.html", survey=SURVEY, **values)
 
 

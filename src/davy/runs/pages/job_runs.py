@@ -28,7 +28,7 @@ from davy.jobs.store import Job
 from davy.people.pages.visitor import Form, field
 from davy.runs import store as project_suites
 from davy.runs.jobs.tasks import CHECK, COMPARE, EVALUATE, SAMPLE, SCORE
-from davy.runs.pages.detector_choices import DetectorChoice, list_choices
+from davy.runs.pages.detector_choices import DetectorChoice, list_choices, list_trained, trained_entry
 from davy.runs.pages.workplace import LIVE, Workplace, in_workplace, start_run
 from davy.store import Connection, events
 from davy.store.columns import new_id
@@ -174,8 +174,13 @@ def show_run(request: Request, where: Runs, job_id: str) -> Response:
             fetchable = [name for name in REPORT_FILES if (own / name).is_file()]
     values = {"row": row, "job": job, "lines": lines, "live": row.live, "found": found, "files": fetchable}
     if is_htmx(request):
-        return render.page(request, "parts/run.html", where=where, page=PAGE, **values)
-    return where.page(request, "run.html", page=PAGE, kept=job_files.KEPT.days, thresholds=thresholds, **values)
+        return render.live_part(request, "parts/run.html", where=where, page=PAGE, **values)
+    more: dict[str, Any] = {
+        "kept": job_files.KEPT.days,
+        "thresholds": thresholds,
+        "trained": _trained(request, where, job),
+    }
+    return where.page(request, "run.html", page=PAGE, **more, **values)
 
 
 @router.get("/runs/{job_id}/files/{name}")
@@ -223,6 +228,17 @@ def change(request: Request, where: Runs, job_id: str, act: str, form: Form) -> 
         job_files.discard(folder / job_files.REPORTS, job.id)
     back = where.address if act == "remove" else f"{where.address}/{job.id}"
     return render.redirect(request, back, f"export_{act}")
+
+
+def _trained(request: Request, where: Workplace, job: Job) -> list[DetectorChoice]:
+    """Return the detectors of a run that its project trained, each with its training's id as the key."""
+    if where.project is None:
+        return []
+    asked = [job.arguments.get("model"), *(job.arguments.get("models") or ())]
+    with context_of(request).store.read() as db:
+        made = list_trained(db, where.account, where.project)
+    entries = [(each.id, entry) for each in made if (entry := trained_entry(each)) is not None]
+    return [DetectorChoice(training, it.name, it.version, it.source) for training, it in entries if it.source in asked]
 
 
 def list_suites(request: Request, where: Workplace) -> list[tuple[str, str]]:

@@ -14,6 +14,7 @@ from starlette.responses import Response
 
 from davy.annotation.project.store import projects
 from davy.jobs import store as jobs
+from davy.jobs.kinds import result_page
 from davy.jobs.store import Job
 from davy.people.pages.visitor import Form, allowed, key_or_session
 from davy.people.store import users
@@ -48,10 +49,12 @@ def one_job(request: Request, job_id: str, who: Sees) -> Response:
         job = _visible(db, job_id, who)
         lines = jobs.log_lines(db, job_id)
         project = projects.find(db, job.project) if job.project else None
-    template = "parts/job.html" if is_htmx(request) else "job.html"
-    return render.page(
-        request, template, job=job, lines=lines, title=project.title if project else "", live=job.state in _LIVE
-    )
+    live = job.state in _LIVE
+    if is_htmx(request):
+        return render.live_part(request, "parts/job.html", job=job, lines=lines, live=live)
+    result = result_page(job.kind, job.id, job.project, job.arguments) if job.state == "done" else ""
+    title = project.title if project else ""
+    return render.page(request, "job.html", job=job, lines=lines, title=title, live=live, result=result)
 
 
 @router.post("/jobs/{job_id}/cancel", include_in_schema=False)

@@ -50,8 +50,6 @@ Trains = Annotated[ProjectAccess, Depends(in_project("train"))]
 KINDS: tuple[str, ...] = ("tfidf", "transformer")
 PLANS: tuple[str, ...] = ("70/10/20", "80/10/10", "60/20/20")
 SHOWN = 20
-FEWEST = 30
-"""Figures of fewer posts than these say nothing, and are not shown."""
 LOG_LINES = 200
 ENCODER = re.compile(r"[A-Za-z0-9_][\w.-]*(/[A-Za-z0-9_][\w.-]*)?")
 """A name at the Hugging Face hub, or of a folder in the server's `encoders`; never a path."""
@@ -87,7 +85,7 @@ def show(request: Request, place: Trains) -> Response:
     with context_of(request).store.read() as db:
         rows = [_row(db, job) for job in jobs.latest(db, kind=TRAIN, project=place.project.id, limit=SHOWN)]
         counts = [] if is_htmx(request) else _label_counts(request, db, place)
-    values: dict[str, Any] = {"rows": rows, "live": any(row.live for row in rows), "fewest": FEWEST}
+    values: dict[str, Any] = {"rows": rows, "live": any(row.live for row in rows)}
     if is_htmx(request):
         return render.page(request, "parts/trainings.html", place=place, **values)
     return project_page(
@@ -131,10 +129,9 @@ def show_one(request: Request, place: Trains, job_id: str) -> Response:
         "described": (run / DESCRIPTION / PAGE).is_file(),
         "curve": _curve(request, run, job),
         "entry": entry,
-        "fewest": FEWEST,
     }
     if is_htmx(request):
-        return render.page(request, "parts/training.html", place=place, **values)
+        return render.live_part(request, "parts/training.html", place=place, **values)
     return project_page(
         request,
         place,
@@ -269,8 +266,6 @@ def _result(job: Job) -> dict[str, Any]:
 def _row(db: Connection, job: Job) -> TrainingRow:
     result = _result(job)
     figures = {name: value for name, value in result.items() if isinstance(value, float) and name != "dev loss"}
-    if result.get("measured_on", 0) < FEWEST:
-        figures = {}
     name, kind, encoder = (str(job.arguments.get(part, "")) for part in ("name", "kind", "encoder"))
     kind = kind or KINDS[0]  # a job from the shell names only what differs from the defaults
     return TrainingRow(
