@@ -57,28 +57,37 @@ class Server:
     """`davy serve` on a free port, with a key that has no limit to speak of."""
 
     def __init__(self, folder: Path, *more: str) -> None:
-        from davy.people.store import keys, users
+        from davy.people.store import users
         from davy.store import events, open_store
 
         folder.mkdir(parents=True, exist_ok=True)
-        database = f"sqlite:///{folder / 'bench.sqlite'}"
-        with open_store(database, create=True) as store, store.write() as db:
-            owner = users.add(db, login="bench", name="Bench", role="admin", by=events.SHELL)
-            _, self.secret = keys.create(
-                db,
-                name="bench",
-                owner=owner.id,
-                scopes=["score"],
-                by=events.SHELL,
-                limits=keys.KeyLimits(per_minute=100_000_000),
-            )
-        command = [sys.executable, "-m", "davy", "serve", "--port", "0", "--database", database, "--job-workers", "0"]
+        self.database = f"sqlite:///{folder / 'bench.sqlite'}"
+        with open_store(self.database, create=True) as store, store.write() as db:
+            self._owner = users.add(db, login="bench", name="Bench", role="admin", by=events.SHELL).id
+        self.secret = self.add_key("bench")
+        where = ("--port", "0", "--database", self.database, "--job-workers", "0")
+        command = [sys.executable, "-m", "davy", "serve", *where]
         self.process = subprocess.Popen(
-            [*command, "--model", MODEL, *more], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True
+            [*command, *(() if "--model" in more else ("--model", MODEL)), *more],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            text=True,
         )
         assert self.process.stdout is not None
         address = self.process.stdout.readline().split()[3]
         self.host, self.port = address.removeprefix("http://").split(":")
+
+    def add_key(self, name: str) -> str:
+        """Return the secret of a new key without a limit to speak of."""
+        from davy.people.store import keys
+        from davy.store import events, open_store
+
+        with open_store(self.database) as store, store.write() as db:
+            _, secret = keys.create(
+                db, name=name, owner=self._owner, scopes=["score"], by=events.SHELL,
+                limits=keys.KeyLimits(per_minute=100_000_000),
+            )  # fmt: skip
+        return secret
 
     def memory(self) -> float:
         """Return the MB that the server's processes hold, shared pages counted once a process."""

@@ -49,12 +49,12 @@ EXCEPTIONS: dict[tuple[str, str], str] = {
 
 
 BUDGETS = {
-    "annotation": 24109,
-    "challenges": 4821,
-    "core": 2141,
+    "annotation": 24107,
+    "challenges": 4818,
+    "core": 2139,
     "corpus": 10689,
     "demo": 881,
-    "detectors": 8125,
+    "detectors": 8130,
     "engines": 548,
     "evaluation": 6521,
     "files": 3915,
@@ -63,21 +63,21 @@ BUDGETS = {
     "measure": 3194,
     "memes": 4971,
     "moderation": 5229,
-    "people": 3601,
+    "people": 3651,
     "report": 871,
     "reviews": 1034,
     "rounds": 5471,
     "runs": 2171,
     "scheme_editor": 1059,
     "schemes": 1374,
-    "scoring": 3441,
-    "server": 1348,
+    "scoring": 3510,
+    "server": 1530,
     "shell": 720,
-    "store": 2175,
+    "store": 2186,
     "testing": 4807,
     "text": 2117,
     "training": 4932,
-    "web": 2814,
+    "web": 2825,
 }
 """Lines by folder. They only fall, unless a feature gains something that users can do."""
 

@@ -14,6 +14,7 @@ from davy.detectors.baselines import Majority
 from davy.detectors.registered import register_detector
 from davy.scoring.queue.detector import Detector, PostToScore
 from davy.scoring.queue.detectors import Detectors
+from davy.store.store import DatabaseUnavailable
 
 
 def swapped(store, change) -> tuple[str, str, dict[str, str]]:
@@ -32,6 +33,38 @@ def swapped(store, change) -> tuple[str, str, dict[str, str]]:
         return found
 
     return asyncio.run(use())
+
+
+def test_what_fails_in_the_store_is_known_until_it_is_well_again(store, monkeypatch, caplog):
+    question = schemes.load("hate").question("hate")
+    kind = type(store)
+
+    def failing(status):
+        def fail(_store):
+            raise DatabaseUnavailable("postgresql://davy@db.internal can't be used.", status=status)
+
+        return fail
+
+    async def until(registry, trouble):
+        async with asyncio.timeout(30):
+            while registry.trouble != trouble:
+                await asyncio.sleep(0.01)
+
+    async def use():
+        registry = Detectors(store, Detector(Majority((question,))), poll_seconds=0.02)
+        await registry.start()
+        for name, status, trouble in (("read", 503, "database"), ("check_writable", 507, "disk")):
+            with monkeypatch.context() as broken:
+                broken.setattr(kind, name, failing(status))
+                await until(registry, trouble)
+                await registry.score([PostToScore("x")])
+                await asyncio.sleep(0.1)
+            await until(registry, None)
+        await registry.stop()
+
+    asyncio.run(use())
+    told = [it.message for it in caplog.records if it.name == "davy.serve"]
+    assert [it.split(":")[0] for it in told] == ["degraded", "well again"] * 2, "once, not every two seconds"
 
 
 def test_a_new_version_takes_over(store, tmp_path):

@@ -107,8 +107,11 @@ class Question(HasKind):
     """What public files write where the question does not apply, such as `none`."""
     derived: tuple[str, Mapping[str, str]] | None = None
     """(question, its label → this question's label): the answer follows from another and is never asked."""
+    label_names: tuple[str, ...] = field(init=False, repr=False, compare=False)
+    """The labels' names in their order, which is the order of a scorer's probabilities."""
 
     def __post_init__(self) -> None:
+        object.__setattr__(self, "label_names", tuple(label.name for label in self.labels))
         if self.kind not in QUESTION_KINDS:
             known = ", ".join(QUESTION_KINDS)
             raise ValueError(f"question {self.name!r} has unknown kind {self.kind!r}; known: {known}")
@@ -116,11 +119,6 @@ class Question(HasKind):
             raise ValueError(f"question {self.name!r} has two labels of one name")
         if self.positive is not None and self.positive not in self.label_names:
             raise ValueError(f"question {self.name!r}: its positive {self.positive!r} is not one of its labels")
-
-    @property
-    def label_names(self) -> tuple[str, ...]:
-        """The labels' names in their order, which is the order of a scorer's probabilities."""
-        return tuple(label.name for label in self.labels)
 
     @property
     def has_fixed_answers(self) -> bool:

@@ -226,7 +226,7 @@ class Scores:
         distinct, which = _distinct(table)
         names = [question.name for question in self.questions]
         paths = [
-            _path(self.questions, {name: picks[name][1][code] for name, code in zip(names, row, strict=True)})
+            verdict_path(self.questions, {name: picks[name][1][code] for name, code in zip(names, row, strict=True)})
             for row in distinct.tolist()
         ]
         silent = self._silent()
@@ -384,7 +384,7 @@ def _distinct(table: Array) -> tuple[Array, Array]:
     return np.frombuffer(b"".join(places), dtype=rows.dtype).reshape(-1, rows.shape[1]), which
 
 
-def _path(questions: tuple[Question, ...], answers: Mapping[str, tuple[str, ...]]) -> str:
+def verdict_path(questions: tuple[Question, ...], answers: Mapping[str, tuple[str, ...]]) -> str:
     """Return one post's paths as text; `answers` has the labels picked for each question."""
 
     def below(question: Question) -> list[str]:

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Protocol, runtime_checkable
+from typing import Protocol, cast
 
 from davy.core.scorer import Scorer, Scores
 
 
-@runtime_checkable
 class TextScorer(Scorer, Protocol):
     """A scorer that reads texts and their languages, and so needs no frame around a single one."""
 
@@ -17,8 +16,9 @@ class TextScorer(Scorer, Protocol):
 
 def score_texts(scorer: Scorer, texts: Sequence[str], langs: Sequence[str | None]) -> Scores:
     """Return the scores of some texts, put into a frame where the scorer needs one."""
-    if isinstance(scorer, TextScorer):
-        return scorer.score_texts(texts, langs)
+    # Not isinstance: of a protocol it reads every property, and `abilities` asks the disk.
+    if callable(getattr(scorer, "score_texts", None)):
+        return cast(TextScorer, scorer).score_texts(texts, langs)
     import polars as pl
 
     return scorer.score(pl.DataFrame({"text": texts, "lang": langs}, schema={"text": pl.String, "lang": pl.String}))

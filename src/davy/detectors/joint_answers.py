@@ -97,13 +97,15 @@ class JointAnswers:
             return dict(blocks)
         some = {name: block[rows].astype("float64") for name, block in blocks.items()}
         hateful = self._yes(some, "hate") >= self.thresholds["hate"]
-        self._offensive(some, hateful)
+        some_hateful = bool(hateful.any())  # most posts are not, and the rules below change nothing for them
+        if some_hateful:
+            self._offensive(some, hateful)
         two_taxonomies = set(THREAT) <= set(self.questions)
         if two_taxonomies:
             self._threats(some, [bool(_KILLING.search(texts[row])) for row in rows.tolist()])
         self._limit_targets(some["target"])
         self._women(some, hateful)
-        if two_taxonomies:
+        if two_taxonomies and some_hateful:
             about = self._about_women
             self._agree_on_threats(some, hateful & (self._yes(some, about) >= self.thresholds[about]))
         decoded = dict(blocks)
@@ -164,6 +166,9 @@ class JointAnswers:
         import numpy as np
 
         about = self._about_women
+        if not hateful.any():
+            self._set_yes(some, about, np.ones(len(hateful), dtype=bool), self._yes(some, about).copy())
+            return
         labels, target = self.questions["target"].label_names, some["target"]
         women = [i for i, label in enumerate(labels) if WOMEN in label.split()]
         others = [i for i in range(len(labels)) if i not in women]

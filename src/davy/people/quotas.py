@@ -6,6 +6,7 @@ use, in memory. Both are added to the store every few seconds. A restart forgets
 
 from __future__ import annotations
 
+import logging
 import threading
 from collections.abc import Callable, Sequence
 from datetime import UTC, datetime, timedelta
@@ -13,9 +14,12 @@ from datetime import UTC, datetime, timedelta
 from davy.people.store import keys
 from davy.people.store.keys import ApiKey, KeyUsage
 from davy.store import Store
+from davy.store.store import DatabaseUnavailable
 from davy.web.errors import LocalizedError
 from davy.web.limits import Rate
 from davy.web.process_counters import SharedFile
+
+logger = logging.getLogger("davy.serve")
 
 
 class Quotas:
@@ -94,8 +98,12 @@ class Quotas:
         day = f"{self._clock():%Y-%m-%d}"
         if (key.id, day) in self._known:
             return
-        with self._store.read() as store:
-            before = keys.usage_of_day(store, key.id, day)
+        try:
+            with self._store.read() as store:
+                before = keys.usage_of_day(store, key.id, day)
+        except DatabaseUnavailable as error:  # a new day: there is little that others can have used of it
+            logger.warning("the quota of key %s counts from 0 today: %s", key.prefix, error.message)
+            return
         with self._shared.transaction() as db:
             db.execute("INSERT OR IGNORE INTO used VALUES (?, ?, ?, 0, 0)", (key.id, day, before.posts))
         self._known = {known for known in self._known if known[1] == day} | {(key.id, day)}

@@ -6,7 +6,6 @@ at once. Everything that people need to know is printed when the server is ready
 
 from __future__ import annotations
 
-import asyncio
 import errno
 import gc
 import multiprocessing
@@ -20,6 +19,7 @@ from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
 from dataclasses import dataclass, replace
 from datetime import timedelta
+from multiprocessing.context import SpawnProcess
 from multiprocessing.synchronize import Semaphore
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -33,6 +33,7 @@ from davy.engines.child_process import follow_parent
 from davy.files.cores import compute_threads
 from davy.jobs.processes import WorkerProcesses
 from davy.people.store import invitations, users
+from davy.server.service_manager import inherited_socket, notify
 from davy.shell.logs import say, set_up_logging
 from davy.store import Store, default_url, events, open_store
 from davy.store.serving import hold_database
@@ -78,6 +79,13 @@ class ServeOptions:
     most_wait: float = 1.0
     request_seconds: float = 30.0
     max_body: int = 1_048_576
+    is_inherited: bool = False
+    """Whether a service manager holds the socket, so that host and port are its choice."""
+
+    @property
+    def is_spread(self) -> bool:
+        """Whether each worker listens on a socket of its own, and the system spreads connections over them."""
+        return SPREADS and self.workers > 1 and not self.is_inherited
 
 
 def run(asked: ServeOptions) -> None:
@@ -86,7 +94,9 @@ def run(asked: ServeOptions) -> None:
         raise UserError("The demo's passwords are public, so it is served on this machine only. Leave --host out.")
     # uvicorn shuts down in order and then sends itself the signal again: leave by way of the clean-up below.
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
-    listening = listen(asked.host, asked.port, spread=asked.workers > 1)
+    inherited = inherited_socket()
+    listening = inherited or listen(asked.host, asked.port, spread=asked.workers > 1)
+    asked = replace(asked, is_inherited=inherited is not None)
     with ExitStack() as stack:
         stack.callback(listening.close)
         folder = stack.enter_context(tempfile.TemporaryDirectory(prefix="davy-demo-")) if asked.demo else None
@@ -99,8 +109,8 @@ def run(asked: ServeOptions) -> None:
         set_up_logging(verbose=asked.verbose, as_json=asked.log_json)
         try:
             stack.enter_context(hold_database(settings.database, "davy serve"))
-            with _job_processes(asked, settings), _others(asked, settings, listening) as others_ready:
-                _serve(asked, settings, listening, others_ready)
+            with _job_processes(asked, settings), _others(asked, settings, listening) as others:
+                _serve(asked, settings, listening, others.wait, others.stop)
         except KeyboardInterrupt:
             say(["Stopped."], as_json=asked.log_json)
 
@@ -115,43 +125,63 @@ def _job_processes(asked: ServeOptions, settings: ServerSettings) -> AbstractCon
     )
 
 
+@dataclass(frozen=True, slots=True)
+class _Others:
+    """The workers beside the first one."""
+
+    processes: list[SpawnProcess]
+    answering: Semaphore
+
+    def wait(self) -> None:
+        """Wait until all of them answer."""
+        end = time.monotonic() + START_SECONDS
+        for _ in self.processes:
+            self.answering.acquire(timeout=max(0.0, end - time.monotonic()))
+
+    def stop(self) -> None:
+        """Tell them to stop, without waiting for it."""
+        for process in self.processes:
+            process.terminate()
+
+
 @contextmanager
-def _others(asked: ServeOptions, settings: ServerSettings, listening: socket.socket) -> Iterator[Callable[[], None]]:
-    """Run the other workers while the block runs, and yield a function that waits until all of them answer."""
+def _others(asked: ServeOptions, settings: ServerSettings, listening: socket.socket) -> Iterator[_Others]:
+    """Run the other workers while the block runs."""
     if asked.workers > 1:
         open_store(settings.database, create=True).close()  # once, before several would want to
         SharedFile(settings.shared).close()
     spawn = multiprocessing.get_context("spawn")
+    # A socket that nobody accepts from must not be passed on: what the system sends there is reset at the end.
+    where = listening.getsockname()[:2] if asked.is_spread else listening
     answering = spawn.Semaphore(0)
-    started = [
-        spawn.Process(target=_worker, args=(asked, each, listening, os.getpid(), answering), daemon=True)
-        for each in (replace(settings, worker=number) for number in range(1, asked.workers))
-    ]
-    for process in started:
+    others = _Others(
+        [
+            spawn.Process(target=_worker, args=(asked, each, where, os.getpid(), answering), daemon=True)
+            for each in (replace(settings, worker=number) for number in range(1, asked.workers))
+        ],
+        answering,
+    )
+    for process in others.processes:
         process.start()
     try:
-        yield lambda: _wait(answering, len(started))
+        yield others
     finally:
-        for process in started:
-            process.terminate()
-        for process in started:
+        others.stop()
+        for process in others.processes:
             process.join(15)
 
 
-def _wait(answering: Semaphore, workers: int) -> None:
-    end = time.monotonic() + START_SECONDS
-    for _ in range(workers):
-        answering.acquire(timeout=max(0.0, end - time.monotonic()))
-
-
 def _worker(
-    asked: ServeOptions, settings: ServerSettings, listening: socket.socket, parent: int, answering: Semaphore
+    asked: ServeOptions,
+    settings: ServerSettings,
+    where: socket.socket | tuple[str, int],
+    parent: int,
+    answering: Semaphore,
 ) -> None:
     """Serve beside the first process, and end with it, however it ends."""
     follow_parent(parent)
     set_up_logging(verbose=asked.verbose, as_json=asked.log_json)
-    host, port = listening.getsockname()[:2]
-    own = listen(host, port, spread=True, is_ours=True) if SPREADS else listening
+    own = where if isinstance(where, socket.socket) else listen(*where, spread=True, is_ours=True)
     _serve(asked, settings, own, answering.release, leads=False)
 
 
@@ -160,29 +190,34 @@ def _serve(
     settings: ServerSettings,
     listening: socket.socket,
     when_started: Callable[[], None],
+    stop_others: Callable[[], None] = lambda: None,
     *,
     leads: bool = True,
 ) -> None:
     """Run uvicorn on the socket; what people need to know is printed once it and the other workers answer."""
-    import uvicorn
-
     from davy.server.app import create_app
+    from davy.server.graceful_server import GracefulServer
 
     app = create_app(settings)
     lines = announcement(asked, settings, app.state.context.store) if leads else []
 
-    class Announced(uvicorn.Server):
-        async def startup(self, sockets: list[socket.socket] | None = None) -> None:
-            await super().startup(sockets)
-            if self.started:
-                await asyncio.to_thread(when_started)
-            if self.started and lines:
-                say(lines, as_json=asked.log_json)
+    def started() -> None:
+        when_started()
+        if leads:
+            notify("READY=1")
+            say(lines, as_json=asked.log_json)
+
+    def stopping() -> None:
+        stop_others()
+        if leads:
+            notify("STOPPING=1")
 
     # What is loaded by now stays: the collector need not look through it again with every few hundred requests.
     gc.collect()
     gc.freeze()
-    Announced(server_config(app)).run(sockets=[listening])
+    is_shared = asked.is_inherited or (asked.workers > 1 and not asked.is_spread)
+    server = GracefulServer(server_config(app), is_shared=is_shared, when_started=started, when_stopping=stopping)
+    server.run(sockets=[listening])
 
 
 def server_config(app: Any) -> uvicorn.Config:

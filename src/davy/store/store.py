@@ -37,6 +37,13 @@ LEAST_FREE = 16 * 2**20
 """Bytes without which a disk counts as full: SQLite's log grows to a few megabytes between tidyings."""
 
 
+class DatabaseUnavailable(UserError):
+    """The database does not answer or keeps nothing. The message names where it is, and so is for operators alone."""
+
+    public = "The database can't be used at the moment. Try again in a minute, or tell an admin."
+    """What everybody else is told."""
+
+
 @dataclass(frozen=True)
 class Store:
     """An open database. Close it when done; it is safe to share between threads."""
@@ -72,15 +79,17 @@ class Store:
             path = sqlite_path(self.url)
             file_id = path.stat().st_ino if path.exists() else 0
             if self._first_file_id.setdefault("id", file_id) != file_id:
-                raise UserError(
+                raise DatabaseUnavailable(
                     f"{path} was moved away under the server. Put it back, then start it again.", status=503
                 )
             if shutil.disk_usage(path.parent).free < LEAST_FREE:
-                raise UserError(f"The disk of {path} is full. Make room.", status=507)
+                raise DatabaseUnavailable(f"The disk of {path} is full. Make room.", status=507)
             return
         with self.engine.connect() as db:
             if db.exec_driver_sql("SHOW transaction_read_only").scalar() == "on":
-                raise UserError("PostgreSQL takes no changes: it is a copy, or was set to read only.", status=503)
+                raise DatabaseUnavailable(
+                    "PostgreSQL takes no changes: it is a copy, or was set to read only.", status=503
+                )
 
     def __str__(self) -> str:
         return masked_url(self.url)
@@ -264,7 +273,9 @@ def clear_errors(url: URL) -> Iterator[None]:
         reason = " ".join(str(error.orig).split()).split(" Is the server running")[0]
         for words, message, status in _KNOWN:
             if re.search(words, reason):
-                raise UserError(message.format(url=masked_url(url), said=reason[:200]), status=status) from error
+                told = message.format(url=masked_url(url), said=reason[:200])
+                kind = DatabaseUnavailable if "{url}" in message else UserError
+                raise kind(told, status=status) from error
         raise
 
 

@@ -25,6 +25,7 @@ from starlette.responses import RedirectResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from davy.core.errors import UserError
+from davy.store.store import DatabaseUnavailable
 from davy.web import render
 from davy.web.errors import LocalizedError, PasswordRequired, SignInRequired, is_htmx, wants_json
 from davy.web.form_again import came_from, form_again
@@ -193,6 +194,9 @@ def _answer(request: Request, error: Exception) -> _Answer:
             headers["WWW-Authenticate"] = "Bearer"
         message = error.message if wants_json(request) else words(f"error.{error.key}", **error.values)
         return _Answer(error.status, message, headers)
+    if isinstance(error, DatabaseUnavailable):
+        status = max(error.status, 503)  # whoever asks did nothing wrong
+        return _Answer(status, error.public if wants_json(request) else words.error(error.public))
     if isinstance(error, UserError):
         wait = float(getattr(error, "wait", 0.0))
         message = error.message if wants_json(request) else words.error(error.message)

@@ -11,7 +11,7 @@ import re
 from collections.abc import Sequence
 
 from fastapi import HTTPException
-from starlette.datastructures import Headers, MutableHeaders
+from starlette.datastructures import Headers
 from starlette.middleware.cors import CORSMiddleware
 from starlette.middleware.gzip import GZipMiddleware
 from starlette.routing import BaseRoute, Match
@@ -42,6 +42,9 @@ ALWAYS: dict[str, str] = {
     "X-Frame-Options": "DENY",
 }
 
+KEPT = {b"content-security-policy", b"cache-control"}
+"""Headers that an answer may set itself: a report has a stricter policy, a picture may be kept."""
+
 _HOST = re.compile(r"^(\[[0-9a-fA-F:.]+\]|[A-Za-z0-9._-]+)(?::\d{1,5})?$")
 
 COMPRESSED_PATHS: tuple[str, ...] = ("/v1/", "/v1alpha1/", "/api/", "/metrics", "/static/", "/$discovery/")
@@ -67,7 +70,11 @@ class SecurityHeaders:
 
     def __init__(self, app: ASGIApp, *, https: bool) -> None:
         self.app = app
-        self._https = https
+        always = ALWAYS | ({"Strict-Transport-Security": "max-age=31536000"} if https else {})
+        always = always | {"Cache-Control": "no-store"}
+        # Encoded once: a header that is set by its name costs a look through all others, with every answer.
+        self._always = [(name.lower().encode(), value.encode()) for name, value in always.items()]
+        self._ours = {name.lower().encode() for name in always} - KEPT
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Pass the request on and add the headers to the response."""
@@ -77,13 +84,9 @@ class SecurityHeaders:
 
         async def send_with_headers(message: Message) -> None:
             if message["type"] == "http.response.start":
-                headers = MutableHeaders(scope=message)
-                for name, value in ALWAYS.items():
-                    if name != "Content-Security-Policy" or name not in headers:  # a report has a stricter one
-                        headers[name] = value
-                if self._https:
-                    headers["Strict-Transport-Security"] = "max-age=31536000"
-                headers.setdefault("Cache-Control", "no-store")
+                own = [it for it in message["headers"] if it[0] not in self._ours]
+                named = {name for name, _ in own}
+                message["headers"] = [*own, *(it for it in self._always if it[0] not in named)]
             await send(message)
 
         await self.app(scope, receive, send_with_headers)
@@ -159,8 +162,12 @@ class Compression:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Pass the request on, packing what comes back where it may be packed."""
-        packs = scope["type"] == "http" and scope["path"].startswith(COMPRESSED_PATHS)
+        packs = scope["type"] == "http" and scope["path"].startswith(COMPRESSED_PATHS) and _takes_gzip(scope)
         await (self._packing if packs else self.app)(scope, receive, send)
+
+
+def _takes_gzip(scope: Scope) -> bool:
+    return any(name == b"accept-encoding" and b"gzip" in value for name, value in scope["headers"])
 
 
 class Cors:

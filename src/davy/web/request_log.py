@@ -14,7 +14,6 @@ import secrets
 import time
 from typing import Any
 
-from starlette.datastructures import MutableHeaders
 from starlette.requests import Request
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
@@ -59,9 +58,7 @@ class RequestLog:
             nonlocal status
             if message["type"] == "http.response.start":
                 status = message["status"]
-                headers = MutableHeaders(scope=message)
-                headers["X-Request-ID"] = request_id
-                _add_limits(headers, state)
+                message["headers"] = [*message["headers"], (b"x-request-id", request_id.encode()), *_limits(state)]
             await send(message)
 
         token = REQUEST_ID.set(request_id)
@@ -119,13 +116,16 @@ def _request_id(scope: Scope) -> str:
     return given.decode() if _ID.fullmatch(given) else secrets.token_hex(8)
 
 
-def _add_limits(headers: MutableHeaders, state: dict[str, Any]) -> None:
-    """Say what is left of a key's requests a minute, and of its posts today where it has a quota."""
+def _limits(state: dict[str, Any]) -> list[tuple[bytes, bytes]]:
+    """Return headers that say what is left of a key's requests a minute, and of its posts today if it has a quota."""
     drawn: Drawn | None = state.get("drawn")
     if drawn is None:
-        return
-    headers["RateLimit-Limit"] = str(drawn.limit)
-    headers["RateLimit-Remaining"] = str(drawn.left)
-    headers["RateLimit-Reset"] = str(drawn.full_in)
+        return []
+    headers = [
+        (b"ratelimit-limit", drawn.limit),
+        (b"ratelimit-remaining", drawn.left),
+        (b"ratelimit-reset", drawn.full_in),
+    ]
     if (quota_left := state.get("quota_left")) is not None:
-        headers["Davy-Quota-Remaining"] = str(quota_left)
+        headers.append((b"davy-quota-remaining", quota_left))
+    return [(name, b"%d" % n) for name, n in headers]

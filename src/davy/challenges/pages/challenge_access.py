@@ -9,10 +9,9 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Annotated, Any
+from typing import Any
 
 from anyio import to_thread
-from fastapi import Header
 from starlette.requests import Request
 from starlette.responses import Response
 
@@ -106,10 +105,8 @@ def by_key(act: str, scope: str) -> Callable[..., Awaitable[ChallengePlace]]:
     assert act in CHALLENGE_MAY, act
     authorised = key_or_session(scope, "see projects")
 
-    async def check(
-        request: Request, challenge_id: str, authorization: Annotated[str | None, Header()] = None
-    ) -> ChallengePlace:
-        account = await authorised(request, authorization)
+    async def check(request: Request, challenge_id: str) -> ChallengePlace:
+        account = await authorised(request)
 
         def place() -> ChallengePlace:
             with context_of(request).store.read() as db:

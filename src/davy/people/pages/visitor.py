@@ -16,7 +16,7 @@ from typing import Annotated, Any
 from urllib.parse import parse_qsl
 
 from anyio import to_thread
-from fastapi import Depends, Header, Query
+from fastapi import Depends
 from starlette.datastructures import FormData
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
@@ -180,8 +180,8 @@ def key_or_session(scope: str, act: str) -> Callable[..., Awaitable[User]]:
     A request that rides on the session cookie must prove its origin like a form, with the X-CSRF-Token header.
     """
 
-    async def check(request: Request, authorization: Annotated[str | None, Header()] = None) -> User:
-        who = await authorise(request, authorization, scope, act)
+    async def check(request: Request) -> User:
+        who = await authorise(request, scope, act)
         _count_under_way(request)
         return who
 
@@ -195,10 +195,9 @@ def _count_under_way(request: Request) -> None:
         count()
 
 
-async def authorise(
-    request: Request, authorization: str | None, scope: str, act: str, *, project: str | None = None
-) -> User:
+async def authorise(request: Request, scope: str, act: str, *, project: str | None = None) -> User:
     """Return whose key or session a request came with, if it may do this; `project` is whose API the route is."""
+    authorization = request.headers.get("authorization")
     if authorization is None:
         who = await to_thread.run_sync(find_visitor, request)
         if who.account is None:
@@ -220,14 +219,11 @@ def key_only(scope: str, act: str) -> Callable[..., Awaitable[User]]:
     A session never counts, so a page of another site can't use a reader's.
     """
 
-    async def check(
-        request: Request,
-        key: Annotated[str | None, Query(description="An API key.")] = None,
-        x_goog_api_key: Annotated[str | None, Header(include_in_schema=False)] = None,
-        authorization: Annotated[str | None, Header()] = None,
-    ) -> User:
-        kind, _, bearer = (authorization or "").partition(" ")
-        secret = key or x_goog_api_key or (bearer if kind.lower() == "bearer" else "")
+    async def check(request: Request) -> User:
+        headers = request.headers
+        kind, _, bearer = headers.get("authorization", "").partition(" ")
+        secret = request.query_params.get("key") or headers.get("x-goog-api-key") or ""
+        secret = secret or (bearer if kind.lower() == "bearer" else "")
         if not secret.strip():
             raise SignInRequired
         who = await _by_key(request, secret.strip(), scope, act)
@@ -254,7 +250,7 @@ async def _by_key(request: Request, secret: str, scope: str, act: str, project: 
         check_rate(request, "api refused", client_address(request))
         raise
     check_rate(request, "api key", key.id, rate=rate_of(key))
-    if known is None:
+    if known is None and key.per_day is not None:
         await to_thread.run_sync(context.quotas.know, key)
     request.state.key = key
     if not may(owner.role, act):

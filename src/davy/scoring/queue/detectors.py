@@ -36,6 +36,11 @@ RETRY_SECONDS = 30.0
 """How long after a version could not be loaded it is tried again."""
 
 
+def trouble_of(error: UserError) -> str:
+    """Return what fails where the store raises this: `disk` or `database`."""
+    return "disk" if error.status == 507 else "database"
+
+
 class Detectors(ServerPart):
     """The registry. `started` answers where the store names no default; `make` puts a scorer behind a queue."""
 
@@ -55,6 +60,8 @@ class Detectors(ServerPart):
         self.pictures = pictures or HeldPictures()
         self.refused: dict[str, str] = {}
         """Why versions can't take over, by their id."""
+        self.trouble: str | None = None
+        """`database` or `disk`, if the store did not answer or could keep nothing when it was last asked."""
         self._store = store
         self._most_loaded = most_loaded
         self._poll_seconds = poll_seconds
@@ -177,15 +184,26 @@ class Detectors(ServerPart):
 
     def _read(self) -> list[RegisteredDetector]:
         with self._store.read() as db:
-            return list_detectors(db)
+            found = list_detectors(db)
+        self._store.check_writable()
+        return found
 
     async def _poll(self) -> None:
         while True:
             await asyncio.sleep(self._poll_seconds)
+            before = self.trouble
             try:
                 await self.refresh()
-            except Exception:  # the database may be away for a while; the task must outlive that
+                self.trouble = None
+            except UserError as error:  # the database may be away for a while; the task must outlive that
+                self.trouble = trouble_of(error)
+                if self.trouble != before:
+                    logger.error("degraded: %s", error.message)
+            except Exception:
+                self.trouble = "database"
                 logger.exception("can't look for detectors; trying again")
+            if before and not self.trouble:
+                logger.warning("well again: the %s", before)
 
     def _default(self) -> RegisteredDetector | None:
         return next((entry for entry in self._entries if entry.is_default), None)

@@ -1,7 +1,11 @@
-"""Is the server well? `/healthz` for whoever keeps it running, `/readyz` for whoever sends it work."""
+"""Is the server well? `/healthz` for whoever keeps it running, `/readyz` for whoever sends it work.
+
+Neither needs a key, so neither tells where the database is: that is in the log.
+"""
 
 from __future__ import annotations
 
+import logging
 from typing import Any
 
 from fastapi import APIRouter
@@ -10,11 +14,13 @@ from starlette.responses import JSONResponse, Response
 
 from davy.core.errors import UserError
 from davy.people.store import users
-from davy.scoring.queue.detectors import Detectors
+from davy.scoring.queue.detectors import Detectors, trouble_of
 from davy.version import __version__
 from davy.web.context import context_of
 
 router = APIRouter()
+
+logger = logging.getLogger("davy.serve")
 
 
 @router.get("/healthz", operation_id="healthz")
@@ -29,9 +35,11 @@ def healthz(request: Request) -> Response:
             users.count(db)
         context.store.check_writable()
     except UserError as error:
-        state |= {"status": "failing", "database": error.message}
+        logger.warning("unwell: %s", error.message)
+        state |= {"status": "failing", "database": "disk full" if trouble_of(error) == "disk" else "failing"}
     except Exception as error:  # noqa: BLE001 — whatever it is, the database does not answer
-        state |= {"status": "failing", "database": type(error).__name__}
+        logger.warning("unwell: the database raised %s", type(error).__name__)
+        state |= {"status": "failing", "database": "failing"}
     if not context.part(Detectors).ready:
         state |= {"status": "failing", "model": None}
     return JSONResponse(state, 200 if state["status"] == "ok" else 503)
@@ -39,11 +47,19 @@ def healthz(request: Request) -> Response:
 
 @router.get("/readyz", operation_id="readyz")
 @router.head("/readyz", include_in_schema=False)
-def readyz(request: Request) -> Response:
-    """Return 200 where a post that comes now is scored soon, else 503: for whoever spreads requests over servers."""
-    detectors = context_of(request).part(Detectors)
+async def readyz(request: Request) -> Response:
+    """Return 200 where a post that comes now is scored soon, else 503: for whoever spreads requests over servers.
+
+    While the database or the disk fails, posts of the keys that this process knows are scored: `degraded` says so.
+    """
+    context = context_of(request)
+    detectors = context.part(Detectors)
     if not detectors.ready:
         return JSONResponse({"status": "starting or stopping"}, 503)
     if detectors.is_full:
         return JSONResponse({"status": "busy"}, 503, {"Retry-After": "1"})
-    return JSONResponse({"status": "ready", "refused": sorted(set(detectors.refused.values()))})
+    degraded = [detectors.trouble] if detectors.trouble else []
+    if "database" in degraded and not context.key_cache.knows_any():
+        return JSONResponse({"status": "no key can be checked", "degraded": degraded}, 503)
+    refused = sorted(set(detectors.refused.values()))
+    return JSONResponse({"status": "ready", "degraded": degraded, "refused": refused})

@@ -5,10 +5,9 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Annotated
 
 from anyio import to_thread
-from fastapi import APIRouter, Header
+from fastapi import APIRouter
 from starlette.requests import Request
 from starlette.responses import PlainTextResponse, Response
 
@@ -27,10 +26,10 @@ router = APIRouter()
 
 
 @router.get("/metrics", operation_id="metrics")
-async def metrics(request: Request, authorization: Annotated[str | None, Header()] = None) -> Response:
+async def metrics(request: Request) -> Response:
     """Return counters in Prometheus' text format: from this machine, with a key of the scope metrics, or a session."""
     if not is_loopback(request.client.host if request.client else ""):
-        await key_or_session("metrics", "see metrics")(request, authorization)
+        await key_or_session("metrics", "see metrics")(request)
     text = await to_thread.run_sync(_text, context_of(request))
     return PlainTextResponse(text, media_type="text/plain; version=0.0.4")
 

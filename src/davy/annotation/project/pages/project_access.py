@@ -14,7 +14,7 @@ from pkgutil import resolve_name
 from typing import Annotated, Any
 
 from anyio import to_thread
-from fastapi import Depends, Header
+from fastapi import Depends
 from starlette.requests import Request
 from starlette.responses import Response
 
@@ -145,10 +145,8 @@ def project_by_key(act: str, scope: str) -> Callable[..., Awaitable[ProjectAcces
     """Return the same for the API: a key with the scope, whose owner has the permission here, or a session."""
     assert act in PROJECT_MAY, act
 
-    async def check(
-        request: Request, project_id: str, authorization: Annotated[str | None, Header()] = None
-    ) -> ProjectAccess:
-        account = await authorise(request, authorization, scope, "see projects", project=project_id)
+    async def check(request: Request, project_id: str) -> ProjectAccess:
+        account = await authorise(request, scope, "see projects", project=project_id)
 
         def place() -> ProjectAccess:
             with context_of(request).store.read() as db:
