@@ -49,7 +49,7 @@ EXCEPTIONS: dict[tuple[str, str], str] = {
 
 
 BUDGETS = {
-    "annotation": 24107,
+    "annotation": 24117,
     "challenges": 4818,
     "core": 2139,
     "corpus": 10689,
@@ -66,7 +66,7 @@ BUDGETS = {
     "people": 3651,
     "report": 871,
     "reviews": 1034,
-    "rounds": 5471,
+    "rounds": 5515,
     "runs": 2171,
     "scheme_editor": 1059,
     "schemes": 1374,

@@ -52,6 +52,9 @@ def test_a_job_makes_the_file_and_another_brings_one_in(store, tmp_path):
     assert [row.id for row in read] == ["n1", *(row.id for row in rows())]
     with store.read() as db:
         assert phases.by_name(db, "tea-1", "3").size == len(rows()) + 1
+        measured = jobs.latest(db, kind="measure agreement", project="tea-1")
+    assert [job.key.split()[:1] for job in measured] == [["agreement"]] * len(measured)
+    assert measured
 
 
 def test_an_upload_that_is_gone_and_a_project_that_is_not_there_fail_at_once(store, tmp_path):

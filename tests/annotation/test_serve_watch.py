@@ -278,6 +278,24 @@ def test_a_phase_is_measured_in_the_background_once_for_each_state(site, team):
     assert project.id == phase.project
 
 
+def test_the_last_answers_of_a_phase_are_measured_as_soon_as_it_is_closed(site, team):
+    project, _, _ = team
+    phase = open_and_label(site, team, most=30)
+    monitoring.take_snapshot(site.store, phase.id)
+    open_and_label(site, team, seed=7, most=10)
+    with site.store.read() as db:
+        assert monitoring.due_phases(db) == []
+    with site.store.write() as db:
+        phases.close_phase(db, phase.id, by=events.SHELL)
+    with site.store.read() as db:
+        assert [it.id for it in monitoring.due_phases(db)] == [phase.id]
+        board = monitoring.load_dashboard(db, project)
+    assert monitoring.catch_up(site.store, board)
+    with site.store.read() as db:
+        assert monitoring.due_phases(db) == []
+        assert not monitoring.catch_up(site.store, monitoring.load_dashboard(db, project))
+
+
 def test_the_watcher_looks_until_it_is_stopped(site, team):
     open_and_label(site, team, most=10)
     watcher = JobWatcher(site.store, [enqueue_due_phases], seconds=0.05).start()

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 
 from davy.annotation.project.store import members
@@ -53,9 +55,24 @@ def test_a_manager_closes_a_round_and_the_job_makes_the_next_target(site: Site, 
         assert rounds.get(db, bench.round.id).state == "closing"
     assert job.arguments["times"] == [1]
     assert "goes on where it was" in mo.get("/projects/duel/rounds/1/close").text
+    live = mo.get("/projects/duel/rounds/1/close", headers={"HX-Request": "true"})
+    assert "HX-Refresh" not in live.headers
+    assert 'hx-trigger="every 2s"' in live.text
     close_project_round(site.store, "duel", tmp_path, CloseSettings(times=(1,)), by="shell")
     closed = mo.get("/projects/duel/rounds/1/close").text
     assert "duel-target@" in closed
+    assert 'class="warning few"' in closed  # it was chosen by few posts
+    listed = mo.get("/projects/duel/rounds").text
+    (target,) = set(re.findall(r'value="(duel-target@[^"]*)" checked', listed))
+    opening = {"target": target, "anyway": "a test"}
+    refused = post(mo, "/projects/duel/rounds", opening, page="/projects/duel/rounds")
+    assert refused.status_code == 422
+    assert f"{target} was measured on" in refused.text
+    assert re.search(f'value="{target}" checked', refused.text)
+    ended = mo.get("/projects/duel/rounds/1/close", headers={"HX-Request": "true"})
+    assert ended.headers["HX-Refresh"] == "true"
+    with site.store.read() as db:
+        assert [it.number for it in rounds.of_project(db, "duel")] == [1]
     assert "tfidf, emoji leave, ×1" in closed
     for path in ("1", "1/close"):  # what is closed offers no closing
         page = mo.get(f"/projects/duel/rounds/{path}").text
@@ -78,10 +95,10 @@ def test_entries_that_nobody_validated_ask_what_to_do(site: Site, bench):
     play(bench, 4)
     bench.enter("ada", "nobody has read this one yet, not one of them 🐍")
     mo = site.as_("mo")
-    assert "1 entries are not validated yet" in mo.get("/projects/duel/rounds/1/close").text
+    assert "One entry is not validated yet" in mo.get("/projects/duel/rounds/1/close").text
     answer = post(mo, "/projects/duel/rounds/1/close", FORM, page="/projects/duel/rounds/1/close")
     assert answer.status_code == 409
-    assert "Choose what becomes of them" in answer.text
+    assert "or tick that they are left out" in answer.text
     with site.store.read() as db:
         assert rounds.get(db, bench.round.id).state == "open"
     answer = post(

@@ -130,6 +130,10 @@ class CandidateResult:
     measured: Measured = field(default_factory=dict)
     error: str = ""
 
+    def measured_on(self, split: str) -> int:
+        """Return on how many posts of a part it was measured."""
+        return pooled(self.measured.get(split, {})).n
+
     def to_dict(self) -> dict[str, Any]:
         """Return it as JSON has it."""
         return {**asdict(self), "measured": measured_record(self.measured)}

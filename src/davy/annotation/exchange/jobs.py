@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from davy.annotation.exchange import exchange
 from davy.annotation.exchange.exchange import ExportRequest, ImportRequest
 from davy.annotation.exchange.formats import find_format
+from davy.annotation.settling.jobs import enqueue_project
 from davy.core.errors import UserError
 from davy.jobs import job_files
 from davy.jobs import store as jobs
@@ -109,6 +110,8 @@ def import_file(context: JobContext) -> dict[str, Any]:
         writing=write,
         done=done,
     )
+    with context.store.write() as db:
+        enqueue_project(db, wanted.project, by=context.job.owner)
     if wanted.upload:
         job_files.discard(context.require_files(), wanted.upload)
     return _figures(summary)

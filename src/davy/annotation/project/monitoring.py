@@ -231,12 +231,10 @@ def due_phases(db: Connection, *, at: datetime | None = None) -> list[Phase]:
     """Return the phases of open projects that should be measured again."""
     due = []
     for project in projects.list_projects(db):
-        if project.state != "open":
-            continue
-        for phase in phases.of_project(db, project.id):
-            if phase.state != "waiting" and is_snapshot_due(
-                agreements.newest(db, phase.id), phase_answers.tallies_of(db, [phase.id]), at=at
-            ):
+        for phase in phases.of_project(db, project.id) if project.state == "open" else ():
+            snapshot, tallies = agreements.newest(db, phase.id), phase_answers.tallies_of(db, [phase.id])
+            ended = phase.state == "closed" and is_snapshot_stale(snapshot, tallies)  # its last figures stay
+            if ended or (phase.state == "open" and is_snapshot_due(snapshot, tallies, at=at)):
                 due.append(phase)
     return due
 
@@ -267,20 +265,16 @@ def fresh_snapshot(store: Store, phase: Phase) -> AgreementSnapshot | None:
 
 
 def catch_up(store: Store, board: Dashboard, *, at: datetime | None = None) -> bool:
-    """Measure the last small phase that is at work and has new answers, and return whether there was one.
+    """Measure a small phase that has new answers, and return whether there was one: a closed one first.
 
-    For a page that somebody looks at: one phase, and not more often than every `LOOK_AGAIN`.
+    For a page that somebody looks at: one phase, and one at work not more often than every `LOOK_AGAIN`.
     """
-    for phase in reversed(board.phases):
+    for phase in [it for state in ("closed", "open") for it in reversed(board.phases) if it.state == state]:
         snapshot = board.snapshots.get(phase.id)
         mine = [tally for tally in board.tallies if tally.phase == phase.id]
-        waited = snapshot is None or (at or now()) - snapshot.at >= LOOK_AGAIN
-        if (
-            phase.state == "open"
-            and waited
-            and is_snapshot_stale(snapshot, mine)
-            and sum(t.given for t in mine) <= SMALL
-        ):
+        waited = snapshot is None or phase.state == "closed" or (at or now()) - snapshot.at >= LOOK_AGAIN
+        small = sum(tally.given for tally in mine) <= SMALL
+        if waited and small and is_snapshot_stale(snapshot, mine):
             take_snapshot(store, phase.id)
             return True
     return False

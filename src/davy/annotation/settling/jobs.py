@@ -9,10 +9,11 @@ from __future__ import annotations
 from typing import Any
 
 from davy.annotation.project import monitoring
-from davy.annotation.settling.store import phase_answers
+from davy.annotation.project.store import phases
+from davy.annotation.settling.store import agreements, phase_answers
 from davy.jobs import store as jobs
 from davy.jobs.worker import JobContext
-from davy.store import Store, events
+from davy.store import Connection, Store, events
 
 MEASURE_AGREEMENT = "measure agreement"
 
@@ -21,6 +22,18 @@ def measure_agreement(context: JobContext) -> dict[str, Any]:
     """Measure the phase that the job names; return how many answers it had."""
     made = monitoring.take_snapshot(context.store, str(context.arguments["phase"]))
     return {"answers": made.answers, "snapshot": made.id}
+
+
+def enqueue_project(db: Connection, project: str, *, by: str) -> int:
+    """Make a job for each phase of a project with answers that are not measured, as after an import."""
+    count = 0
+    for phase in phases.of_project(db, project):
+        tallies = phase_answers.tallies_of(db, [phase.id])
+        if monitoring.is_snapshot_stale(agreements.newest(db, phase.id), tallies):
+            key = monitoring.state_key(phase, tallies)
+            jobs.enqueue(db, MEASURE_AGREEMENT, {"phase": phase.id}, owner=by, key=key, project=project)
+            count += 1
+    return count
 
 
 def enqueue_due_phases(store: Store) -> int:

@@ -13,10 +13,15 @@ from anyio import from_thread
 from starlette.requests import Request
 
 from davy.core import Question, UserError
+from davy.core.metric import FEWEST
 from davy.core.scorer import PLAIN, Abilities, Scores
 from davy.detectors import store as detectors
+from davy.jobs import store as jobs
+from davy.rounds.candidates import CandidateResult
 from davy.rounds.entries import EntryRefused, target_prediction
 from davy.rounds.round import Round, TargetPrediction
+from davy.runs.jobs.training import TRAIN
+from davy.runs.pages.detector_choices import MOST_TRAINED
 from davy.scoring.queue.detector import PostToScore
 from davy.scoring.queue.detectors import Detectors
 from davy.store import Connection
@@ -65,6 +70,26 @@ def possible_targets(request: Request, db: Connection, question: str) -> list[st
     return list(
         dict.fromkeys([*(it.full_name for it in known if it.is_default), *own, *(it.full_name for it in known)])
     )
+
+
+def new_target(every: Sequence[Round]) -> str:
+    """Return the target that the newest closed round made; empty where there is none."""
+    return next((str(it.outcome["target"]) for it in reversed(every) if it.outcome.get("target")), "")
+
+
+def few_measured(db: Connection, project: str, every: Sequence[Round]) -> dict[str, int]:
+    """Return the targets that a project made and that were measured on fewer than `FEWEST` posts, with how many."""
+    counts = {}
+    sources = {it.source: it.full_name for it in detectors.list_detectors(db)}
+    for job in jobs.latest(db, kind=TRAIN, project=project, state="done", limit=MOST_TRAINED):
+        name = sources.get(str((job.result or {}).get("model")))
+        if name is not None:
+            counts[name] = int((job.result or {}).get("measured_on", 0))
+    for round_ in every:
+        if round_.outcome.get("target"):
+            winner = CandidateResult.from_dict(round_.outcome["winner"])
+            counts[str(round_.outcome["target"])] = winner.measured_on(round_.outcome["chosen_by"])
+    return {name: n for name, n in counts.items() if n < FEWEST}
 
 
 def refusal_text(words: Translator, error: UserError) -> str:

@@ -23,6 +23,7 @@ from davy.annotation.project.pages.upload_form import UploadForm, read_posts
 from davy.annotation.project.project_scheme import scheme_of
 from davy.annotation.project.store import members
 from davy.core import Scheme, UserError
+from davy.core.metric import FEWEST
 from davy.jobs import job_files
 from davy.jobs import store as jobs
 from davy.people.pages.visitor import Form, field, whole_number
@@ -30,7 +31,7 @@ from davy.rounds.candidates import BASE, EMOJI, TIMES, CandidateResult, choice_t
 from davy.rounds.close_round import begin_close, has_encoders, pending_entries, round_story
 from davy.rounds.jobs import CLOSE_ROUND
 from davy.rounds.open_round import SEED_KINDS, add_seeds, open_round, wrong_rows
-from davy.rounds.pages.round_targets import ask_targets, possible_targets, refusal_text
+from davy.rounds.pages.round_targets import ask_targets, few_measured, new_target, possible_targets, refusal_text
 from davy.rounds.round import GOALS, EntryRules, Round, RoundGoals
 from davy.rounds.store import entries, round_seeds, rounds
 from davy.rounds.store.entries import AuthorCount, EntryText
@@ -38,7 +39,7 @@ from davy.runs.pages.workplace import files_folder
 from davy.store import Connection
 from davy.web import render
 from davy.web.context import context_of
-from davy.web.errors import LocalizedError
+from davy.web.errors import LocalizedError, is_htmx
 from davy.web.i18n import Translator, translated_title
 from davy.web.refused_by import refused_by
 
@@ -92,6 +93,8 @@ def _list(
         progress = {it.id: progress_of(db, it) for it in every}
         question = scheme_of(db, place.project).questions[0].name
         targets = possible_targets(request, db, question) if place.may("manage") else []
+        few = few_measured(db, place.project.id, every)
+    targets.sort(key=lambda name: name != new_target(every))
     return project_page(
         request,
         place,
@@ -100,6 +103,7 @@ def _list(
         rounds=every,
         progress=progress,
         targets=targets,
+        few={name: n for name, n in few.items() if name in targets},
         question=question,
         usual=EntryRules(languages=tuple(place.project.settings.get("languages") or ("en",))),
         may_open=place.may("manage") and place.project.state == "open" and all(it.state == "closed" for it in every),
@@ -120,6 +124,10 @@ def open_next(request: Request, place: Manages, form: Form) -> Response:
         question = scheme_of(db, place.project).questions[0].name
         if not targets or not set(targets) <= set(possible_targets(request, db, question)):
             raise LocalizedError("no_target", status=422)
+        few = few_measured(db, place.project.id, rounds.of_project(db, place.project.id))
+        chosen_few = [name for name in targets if name in few]
+        if chosen_few and field(form, "few") != "yes":
+            raise LocalizedError("few_target", status=422, count=few[chosen_few[0]], name=chosen_few[0], fewest=FEWEST)
         made = open_round(
             db,
             place.project,
@@ -290,6 +298,12 @@ def _page(request: Request, place: ProjectAccess, round_number: str, *, wrong: s
         job = _job(db, place, round_)
         waiting = len(pending_entries(db, round_)) if round_.state != "closed" else 0
         lines = jobs.log_lines(db, job.id, limit=LOG_LINES) if job is not None else []
+    live = round_.state != "closed" and job is not None and job.state in ("waiting", "running")
+    if is_htmx(request):
+        return render.live_part(
+            request, "parts/round_closing.html", place=place, round=round_, job=job, lines=lines, live=live
+        )
+    winner = CandidateResult.from_dict(round_.outcome["winner"]) if round_.outcome else None
     results = [CandidateResult.from_dict(each) for each in round_.outcome.get("results", ())]
     return project_page(
         request,
@@ -298,7 +312,8 @@ def _page(request: Request, place: ProjectAccess, round_number: str, *, wrong: s
         status=status,
         round=round_,
         job=job,
-        live=job is not None and job.state in ("waiting", "running"),
+        live=live,
+        measured_on=winner.measured_on(round_.outcome["chosen_by"]) if winner is not None else None,
         lines=lines,
         waiting=waiting,
         architectures=_architectures(request),
