@@ -9,7 +9,9 @@ import numpy as np
 import pytest
 
 from davy.core.scorer import Scores
+from davy.detectors import store as detectors
 from davy.detectors.embedded import LOOKS
+from davy.detectors.load import load as load_detector
 from davy.people.store import keys, users
 from davy.schemes import load
 from davy.scoring.queue.detector import answer_tree
@@ -31,6 +33,32 @@ def test_the_page_scores_a_text_without_scripts(site):
     assert "Hateful" in answer.text
     assert "90.0%" in answer.text
     assert site.app.state.context.part(Detectors).default_model["version"] in answer.text
+
+
+def test_the_figure_beside_a_no_says_whose_it_is(site):
+    html = post(site.as_("annotator"), "/score", {"text": "a fine day"}).text
+    assert "<strong>Not hateful</strong>" in html
+    assert '0.0% <span class="of">Hateful</span>' in html
+
+
+def test_what_one_of_two_detectors_does_not_answer_is_no_difference(site, tmp_path):
+    words = tmp_path / "words.txt"
+    words.write_text("sneezewit\t0.9\n")
+    with site.store.write() as db:
+        for name, question in (("sexism", "@edos"), ("strict", "")):
+            source = f"keywords:{words}{question}"
+            scorer = load_detector(source)
+            named = {"name": name, "version": scorer.version, "questions": [it.name for it in scorer.questions]}
+            detectors.add(db, **named, source=source, by="shell")
+    site.running.portal.call(site.app.state.context.part(Detectors).refresh)
+    client = site.as_("annotator")
+    own = site.app.state.context.part(Detectors).started.full_name
+    html = post(client, "/score", {"text": "a grumblefop", "model": own, "other": "strict"}, page="/score").text
+    assert "The two differ on: Is the post hateful?" in html
+    html = post(client, "/score", {"text": "a grumblefop", "model": own, "other": "sexism"}, page="/score").text
+    assert "no question in common" in html
+    assert "Only sexism answers: Is the post sexist?" in html
+    assert "differ on" not in html
 
 
 def test_htmx_gets_only_the_result(site):

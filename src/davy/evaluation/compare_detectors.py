@@ -1,21 +1,24 @@
 """Compare two detectors on posts that nobody has labelled: how often they differ, and on which posts.
 
-A file and two detectors in, the same file with both answers and the column `differ` out, those that differ first.
+A file and two detectors in, the same file with both answers and the column `differ` out, those that differ first. A
+question counts on a post where both answer it: one that a detector's own answers do not lead to has no answer.
 Who is right only people can say: with settled answers, `evaluate` tells.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
+from davy.core.answers import SEPARATOR
 from davy.core.errors import UserError
 from davy.core.metric import Metric
 from davy.core.reporter import SILENT, Reporter
+from davy.core.scheme import applicable_questions
 from davy.corpus.gold import ROW
 from davy.corpus.post_source import PostSource, as_source, load_posts
 from davy.files import tables
@@ -76,20 +79,21 @@ def compare_detectors(
     if not shared:
         raise UserError(f"{' and '.join(scorers)} have no question in common, so they can't be compared.")
     posts = load_posts(as_source(file)).frame.drop(ROW)
-    answers = [score_posts(posts, scorer, reporter, task=name) for name, scorer in scorers.items()]
-    differences = tuple(_difference(question, *answers) for question in shared)
+    scored = [(score_posts(posts, scorer, reporter, task=name), scorer) for name, scorer in scorers.items()]
+    answers = [_answers(frame, scorer.questions) for frame, scorer in scored]
+    differences = tuple(_difference(question, *(own[question.name] for own in answers)) for question in shared)
     differ = pl.concat_str(
         [
-            pl.when(_labels(answers[0], q).ne_missing(_labels(answers[1], q))).then(pl.lit(q.name)).otherwise(None)
+            pl.when((answers[0][q.name] != answers[1][q.name]).fill_null(value=False)).then(pl.lit(q.name))
             for q in shared
         ],
-        separator="|",
+        separator=SEPARATOR,
         ignore_nulls=True,
     )
     marked = posts.with_columns(
         *(
-            pl.Series(f"{name}: {question.name}.label", _labels(frame, question))
-            for name, frame in zip(scorers, answers, strict=True)
+            own[question.name].alias(f"{name}: {question.name}.label")
+            for name, own in zip(scorers, answers, strict=True)
             for question in shared
         ),
         differ.alias(DIFFER),
@@ -100,17 +104,22 @@ def compare_detectors(
     return DetectorComparison(versions, len(posts), int((marked[DIFFER] != "").sum()), differences)
 
 
-def _labels(answers: pl.DataFrame, question: Question) -> pl.Series:
-    return answers[f"{question.name}.label"].cast(pl.String)
+def _answers(scored: pl.DataFrame, questions: Sequence[Question]) -> dict[str, pl.Series]:
+    """Return by question a detector's labels; null where its own answers do not lead to the question."""
+    names = [question.name for question in questions]
+    labels = scored.select(pl.col(f"{name}.label").cast(pl.String).alias(name) for name in names)
+    rows: list[dict[str, str | None]] = []
+    for row in labels.iter_rows(named=True):
+        given = {name: row[name].split(SEPARATOR) for name in names if row[name] is not None}
+        reached = applicable_questions(questions, given)
+        rows.append({name: row[name] if name in reached else None for name in names})
+    kept = pl.DataFrame(rows, schema=dict.fromkeys(names, pl.String))
+    return {name: kept[name] for name in names}
 
 
-def _difference(question: Question, first: pl.DataFrame, second: pl.DataFrame) -> QuestionDifference:
+def _difference(question: Question, first: pl.Series, second: pl.Series) -> QuestionDifference:
     """Count one question over the posts that both answer."""
-    pairs = [
-        (one, other)
-        for one, other in zip(_labels(first, question), _labels(second, question), strict=True)
-        if one is not None and other is not None
-    ]
+    pairs = [(one, other) for one, other in zip(first, second, strict=True) if one is not None and other is not None]
     yes = question.positive
     both = sum(one == yes and other == yes for one, other in pairs)
     only_first = sum(one == yes and other != yes for one, other in pairs) if yes else 0

@@ -62,7 +62,7 @@ async def score(request: Request, who: MayScore, form: Form) -> Response:
         asked["text"] = asked["text"][:50_000]
         return await _refused(request, who, error, **asked)
     if is_htmx(request):
-        return render.page(request, "parts/score.html", results=results, differ=_differ(results))
+        return render.page(request, "parts/score.html", results=results, difference=_difference(results))
     return await to_thread.run_sync(lambda: _page(request, who, results=results, **asked))
 
 
@@ -167,12 +167,24 @@ def _pieces(request: Request, result: Result, reason: dict[str, Any]) -> Result:
     return {"pieces": cut, "question": asked, "words": strongest, "hidden": hidden}
 
 
-def _differ(results: list[Result]) -> list[str] | None:
-    """Return the titles of the questions that two detectors answer differently; None where there is one detector."""
+def _difference(results: list[Result]) -> Result | None:
+    """Return what two detectors answer differently, of what both answer, and what one alone answers; by title.
+
+    A question that a detector does not have, or that its own answers do not lead to, is no difference.
+    """
     if len(results) < 2:
         return None
     first, second = (result["labels"] for result in results[:2])
-    return [title for title in dict.fromkeys([*first, *second]) if first.get(title) != second.get(title)]
+    shared = [title for title in first if title in second]
+    alone = [
+        (result["model"]["name"], [title for title in own if title not in other])
+        for result, own, other in ((results[0], first, second), (results[1], second, first))
+    ]
+    return {
+        "shared": shared,
+        "on": [title for title in shared if first[title] != second[title]],
+        "alone": [(name, titles) for name, titles in alone if titles],
+    }
 
 
 async def _refused(request: Request, who: User, error: UserError, **asked: Any) -> Response:
@@ -201,7 +213,7 @@ def _page(
         kind="picture" if kind == "picture" else "text",
         text=text,
         results=results or [],
-        differ=_differ(results or []),
+        difference=_difference(results or []),
         wrong=wrong,
         most=context_of(request).settings.max_text,
         choices=list_choices(request, who),
