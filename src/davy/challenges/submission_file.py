@@ -229,8 +229,9 @@ def _json_rows(text: str, task: ChallengeTask) -> Iterator[tuple[int, str, str]]
 
 
 def _columns(names: Sequence[str], task: ChallengeTask) -> tuple[int, int]:
-    """Return the places of the id and of the prediction among a file's columns."""
-    wanted = SCORE_COLUMNS if task.kind == "score" else LABEL_COLUMNS
+    """Return the places of the id and of the prediction among a file's columns, by their plain names or as scored."""
+    by_score = task.kind == "score"
+    wanted = (*SCORE_COLUMNS, task.question) if by_score else (*LABEL_COLUMNS, f"{task.question}.label")
     places = []
     for known in (ID_COLUMNS, wanted):
         place = next((names.index(name) for name in known if name in names), None)

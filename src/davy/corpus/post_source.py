@@ -125,6 +125,8 @@ def _exported_gold(frame: pl.DataFrame) -> pl.DataFrame:
             column = frame[name]
             joined = column.list.join(SEPARATOR) if column.dtype == pl.List(pl.String) else column.cast(pl.String)
             frame = frame.with_columns(joined.alias(f"{name}.gold")).drop(name)
+            if f"{name}_votes" in frame.columns:
+                frame = frame.rename({f"{name}_votes": f"{name}.votes"})
     return frame
 
 

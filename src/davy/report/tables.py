@@ -275,9 +275,15 @@ def _one_line(text: str) -> str:
     return " ".join(text.split())
 
 
+_LATEX = {
+    "\\": r"\textbackslash{}", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}",
+    "–": "--", "−": "$-$", "±": r"$\pm$", "×": r"$\times$", "≥": r"$\geq$", "≤": r"$\leq$", "→": r"$\to$",
+    "α": r"$\alpha$", "κ": r"$\kappa$", "τ": r"$\tau$", "μ": r"$\mu$", "σ": r"$\sigma$", "…": r"\ldots{}",
+}  # fmt: skip
+
+
 def _latex(text: str) -> str:
-    special = {"\\": r"\textbackslash{}", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}", "–": "--", "−": "$-$"}
-    return _one_line("".join(special.get(char, f"\\{char}" if char in "&%$#_{}" else char) for char in text))
+    return _one_line("".join(_LATEX.get(char, f"\\{char}" if char in "&%$#_{}" else char) for char in text))
 
 
 def hidden_text(text: str) -> str:

@@ -75,7 +75,7 @@ def davy(
     plain: Annotated[bool, typer.Option("--plain", help="Show hurtful words unmasked in tables.")] = False,
 ) -> None:
     """Options that every command takes."""
-    console.settings.plain = plain
+    console.settings.plain, console.settings.latex = plain, False
 
 
 @cache

@@ -16,6 +16,7 @@ from datetime import datetime
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
+from davy.core.errors import UserError
 from davy.core.reporter import Reporter
 from davy.shell.interrupts import InterruptWatch
 
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
     from rich.console import Console
     from rich.progress import Progress
 
+    from davy.report.tables import Table
 
 PIPE_WIDTH = 200
 """How wide tables may get where no terminal says: COLUMNS sets another width."""
@@ -31,6 +33,8 @@ PIPE_WIDTH = 200
 @dataclass
 class _Settings:
     plain: bool = False
+    latex: bool = False
+    """Whether tables are printed as LaTeX, and lines around them as its comments."""
 
 
 settings = _Settings()
@@ -62,6 +66,29 @@ def note(message: str) -> None:
     print(message, file=sys.stderr)
 
 
+def use_latex(wanted: bool, *, json: bool) -> None:
+    """Print tables as LaTeX for booktabs from now on, or as people read them in a terminal."""
+    if wanted and json:
+        raise UserError("--latex and --json both want stdout. Choose one.")
+    settings.latex = wanted
+
+
+def show(grid: Table) -> None:
+    """Print a table of a report."""
+    if settings.latex:
+        print(grid.latex())
+    else:
+        out().print(grid.rich(plain=settings.plain))
+
+
+def line(text: str = "", style: str | None = None) -> None:
+    """Print a line of a result beside its tables."""
+    if settings.latex:
+        print(f"% {text}" if text else "")
+    else:
+        out().print(text, style=style, markup=False)
+
+
 def json(value: Any) -> None:
     """Print what HTTP would return."""
     print(_json.dumps(value, ensure_ascii=False, indent=2, default=str))
@@ -84,11 +111,18 @@ def masked_text(text: str) -> str:
 
 def table(columns: Sequence[str], rows: Iterable[Sequence[Any]], *, title: str = "", right: Sequence[str] = ()) -> None:
     """Print a table with masked cells; columns named in `right` are aligned right."""
+    if settings.latex:
+        from davy.report.tables import Column, Table
+
+        kinds = [Column(name, "number" if name in right else "text") for name in columns]
+        cells = [["" if cell is None else str(cell) for cell in row] for row in rows]
+        show(Table.of(kinds, cells, title=title))
+        return
     from rich import box
-    from rich.table import Table
+    from rich.table import Table as RichTable
     from rich.text import Text
 
-    grid = Table(title=title or None, box=box.SIMPLE_HEAD, title_justify="left", pad_edge=False)
+    grid = RichTable(title=title or None, box=box.SIMPLE_HEAD, title_justify="left", pad_edge=False)
     for name in columns:
         grid.add_column(name, justify="right" if name in right else "left", overflow="fold")
     for row in rows:

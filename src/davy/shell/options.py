@@ -27,3 +27,4 @@ Database = Annotated[
     typer.Option("--database", help="Database URL.", envvar="DAVY_DATABASE", show_default="sqlite:///davy.sqlite"),
 ]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
+Latex = Annotated[bool, typer.Option("--latex", help="Print the tables as LaTeX, for booktabs.")]

@@ -60,7 +60,7 @@ def _cells(row: AnsweredPost, questions: list[Question]) -> tuple[str | None, ..
     for question in questions:
         settled = row.settled.get(question.name)
         answer = (None, None) if settled is None else (cell_of(question, settled.labels), settled.basis)
-        cells += [*answer, _votes(row, question)]
+        cells += [*answer, votes_of(row, question)]
     for question in questions:
         if question.marks_text:
             settled = row.settled.get(question.name)
@@ -74,7 +74,7 @@ def majority_flags(row: AnsweredPost) -> str | None:
     return SEPARATOR.join(sorted(flag for flag, n in raised.items() if 2 * n > len(row.given))) or None
 
 
-def _votes(row: AnsweredPost, question: Question) -> str | None:
+def votes_of(row: AnsweredPost, question: Question) -> str | None:
     """Return how many people gave each answer, as JSON, the most frequent first; nothing where nobody was asked."""
     given = (cell_of(question, given.answers.get(question.name)) for given in row.given)
     return votes_cell([cell for cell in given if cell is not None])

@@ -13,6 +13,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from davy.annotation.exchange.corpus import votes_of
 from davy.annotation.exchange.extra_fields import mapping, strings
 from davy.annotation.exchange.long_table import meta_cell
 from davy.annotation.exchange.rows import (
@@ -37,11 +38,13 @@ if TYPE_CHECKING:
     import polars as pl
 
 
+JUDGE = "judge."
 PART = 50_000
 """Rows of one Parquet file; so many are held in memory."""
 
 _GIVEN = ("id", "annotator", "phase", "flags", "comment", "seconds", "at", "guideline_version")
-_POST = ("id", "text", *POST_FIELDS, "meta")
+_POST = ("id", "text", *POST_FIELDS, "meta", "sampler", "kind", "judges")
+_OF_A_VERDICT = ("basis", "reason", "votes")
 _SIZES = ((1_000, "n<1K"), (10_000, "1K<n<10K"), (100_000, "10K<n<100K"), (1_000_000, "100K<n<1M"))
 
 
@@ -131,7 +134,7 @@ def _complete(row: AnsweredPost, about: ExchangeContext) -> bool:
 def _check_names(questions: list[Question]) -> None:
     taken = {*_GIVEN, *_POST}
     for question in questions:
-        for name in (question.name, f"{question.name}_basis", f"{question.name}_reason"):
+        for name in (question.name, *(f"{question.name}_{part}" for part in _OF_A_VERDICT)):
             if name in taken:
                 raise UserError(
                     f"Question {question.name!r} needs a column {name!r}, which there is already. Rename it."
@@ -145,7 +148,7 @@ def _post_schema(questions: list[Question]) -> dict[str, Any]:
     schema: dict[str, Any] = dict.fromkeys(_POST, pl.String)
     for question in questions:
         schema |= {question.name: column_types(question)[1], **_words_schema(question)}
-        schema |= dict.fromkeys((f"{question.name}_basis", f"{question.name}_reason"), pl.String)
+        schema |= dict.fromkeys((f"{question.name}_{part}" for part in _OF_A_VERDICT), pl.String)
     return schema
 
 
@@ -176,12 +179,19 @@ def _cells(question: Question, labels: tuple[str, ...] | None, text: str | None)
 
 def _post_row(row: AnsweredPost, questions: list[Question]) -> tuple[Any, ...]:
     cells: list[Any] = [row.id, row.text, *(getattr(row, name) for name in POST_FIELDS), meta_cell(row.meta)]
+    cells += [row.meta.get("sampler"), row.meta.get("kind"), _judges(row)]
     for question in questions:
         settled = row.settled.get(question.name)
         labels = None if settled is None else settled.labels
         cells += _cells(question, labels, row.text)
-        cells += [settled.basis if settled else None, settled.reason if settled else None]
+        cells += [settled.basis if settled else None, settled.reason if settled else None, votes_of(row, question)]
     return tuple(cells)
+
+
+def _judges(row: AnsweredPost) -> str | None:
+    """Return the scores by which a post was sampled, as JSON; None where none are known."""
+    scores = {name.removeprefix(JUDGE): score for name, score in row.meta.items() if name.startswith(JUDGE)}
+    return json.dumps(scores, ensure_ascii=False) if scores else None
 
 
 def _given_row(post: AnsweredPost, given: GivenAnswer, questions: list[Question]) -> tuple[Any, ...]:
@@ -285,8 +295,10 @@ def card(about: ExchangeContext, splits: dict[str, int], langs: list[str]) -> st
         "**This dataset holds hurtful texts.** They are here so that hate can be studied and countered.",
         _rows_table(splits),
         "## Questions\n\n" + _questions(about),
-        "`default` has the settled label of each question, with the basis of the verdict (`Q_basis`) and the expert's "
-        "reason where there is one (`Q_reason`). `annotations` has what each person answered, under a pseudonym that "
+        "`default` has the settled label of each question, with the basis of the verdict (`Q_basis`), the expert's "
+        "reason where there is one (`Q_reason`) and how many people gave which answer (`Q_votes`, JSON). `found` is "
+        "the rule by which a post was collected, `sampler` what took it from the pool, `judges` by which scores. "
+        "`annotations` has what each person answered, under a pseudonym that "
         "stays the same in every export of this project.",
         '```python\nfrom datasets import load_dataset\n\nposts = load_dataset("PATH", split="train")\n'
         'answers = load_dataset("PATH", "annotations", split="train")\n```',

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 @verb_command(
     action.describe,
     "files out corpus scheme gold label_none name about least lang images clouds text_column id_column "
-    "encoding format json",
+    "encoding format json latex",
 )
 def describe(
     run: Run[action.DescribedCorpus],
@@ -36,6 +36,7 @@ def describe(
         str, Option("Size of words in clouds: npmi, or frequency in the class.", "--clouds", metavar="BY")
     ] = "npmi",
     json: Annotated[bool, Option("Print the description as JSON.")] = False,
+    latex: Annotated[bool, Option("Print the tables as LaTeX, for booktabs.")] = False,
 ) -> None:
     """Describe a corpus: labels, sources, lengths, emoji, words by class with NPMI, word clouds, papers.
 
@@ -52,6 +53,7 @@ def describe(
       davy describe hateful_memes/ --corpus hateful-memes --out about-memes
     """
 
+    console.use_latex(latex, json=json)
     if out is not None and out.exists() and not out.is_dir():
         raise UserError(f"{out} is a file. Name a folder for the report.")
     if cloud_size not in CLOUD_SIZES:
@@ -74,26 +76,26 @@ def describe(
 
 
 def _print_memes(memes: MemeStatistics) -> None:
-    out = console.out()
-    out.print(class_table(memes).rich())
+    console.show(class_table(memes))
     for question in memes.answers:
-        out.print(answer_table(memes, question).rich())
+        console.show(answer_table(memes, question))
     for name, frequent in (("word", memes.words), ("object", memes.objects)):
         for each, ranked in frequent.items():
             listed = ", ".join(f"{console.masked_text(one.name)} {one.share:.1%}" for one in ranked[:5])
-            out.print(f"{name}s of {each}: {listed or 'none'}", markup=False, highlight=False)
+            console.line(f"{name}s of {each}: {listed or 'none'}")
     if memes.objects_note:
         console.note(memes.objects_note)
 
 
 def _print(found: CorpusStatistics, papers: CorpusDocuments) -> None:
 
-    console.out().print(overview(found).rich())
+    console.show(overview(found))
     if not found.levels:
         console.note("No settled answers were found. Name their columns: --gold Q=COLUMN")
     for level in found.levels:
-        console.out().print(f"\n{level.question}")
-        console.out().print(label_table(found, level).rich())
+        console.line()
+        console.line(level.question)
+        console.show(label_table(found, level))
     for topic in found.topics[:10]:
         console.note(
             f"Topic word: {console.masked_text(topic.word)!r} goes with {topic.question}: {topic.label}"

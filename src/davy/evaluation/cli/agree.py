@@ -31,6 +31,7 @@ from davy.measure.agreement_study import (
 from davy.measure.intervals import Bootstrap
 from davy.measure.ratings import quote_label
 from davy.shell import console
+from davy.shell.options import Latex
 
 if TYPE_CHECKING:
     import polars as pl
@@ -90,6 +91,7 @@ def agree(
         ),
     ] = None,
     json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+    latex: Latex = False,
 ) -> None:
     """Measure how far people agree: κ (Cohen, Fleiss, Randolph), Krippendorff's α, Gwet's AC1, percent.
 
@@ -109,6 +111,7 @@ def agree(
         davy agree ratings.csv --wide --item id --annotator ann --annotator ben --annotator cay --json
     """
 
+    console.use_latex(latex, json=json)
     _one_of("--coefficient", coefficient, FROM_COUNTS)
     _one_of("--repeats", repeats, REPEATS)
     if out is not None:

@@ -71,7 +71,8 @@ def _print_coefficients(study: AgreementStudy) -> None:
     things = "items" if study.posts is None else f"words of {study.posts:,} post{'s' * (study.posts != 1)}"
     size = f"{study.items:,} {things}, {people:,} annotator{'s' * (people != 1)}, {answers:,} answers"
     if not study["percent"].n:
-        console.out().print(f"{_name(study)}: {size}. No item has two answers, so agreement can't be measured.\n")
+        console.line(f"{_name(study)}: {size}. No item has two answers, so agreement can't be measured.")
+        console.line()
         return
     rows = []
     notes: dict[str, list[str]] = {}
@@ -91,9 +92,9 @@ def _print_coefficients(study: AgreementStudy) -> None:
     if study.single:
         lines.append(f"{study.single:,} items have one answer only and are left out; n is {study['percent'].n:,}.")
     for line in lines:
-        console.out().print(f"  {line}", markup=False)
+        console.line(f"  {line}")
     if lines:
-        console.out().print()
+        console.line()
 
 
 def _print_panels(found: list[AgreementStudy], title: str, coefficient: str) -> None:

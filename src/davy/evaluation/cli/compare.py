@@ -19,7 +19,7 @@ from davy.shell.verb_command import Run, verb_command
 @verb_command(
     action.compare_systems,
     "[gold_file] predictions scores column metric baseline human scheme question corpus split gold label_none "
-    "positive id_column encoding test pairs top agreement resamples seed note out json",
+    "positive id_column encoding test pairs top agreement resamples seed note out json latex",
 )
 def compare(
     run: Run[action.SystemComparison],
@@ -30,6 +30,7 @@ def compare(
     column: Annotated[str | None, Option("With --scores: the column of scores.", metavar="C")] = None,
     out: Annotated[Path | None, Option("Write report.html, results.json and board-Q.csv here.", metavar="DIR")] = None,
     json: Annotated[bool, Option("Print the result as JSON.")] = False,
+    latex: Annotated[bool, Option("Print the tables as LaTeX, for booktabs.")] = False,
 ) -> None:
     """Rank many systems against gold: intervals, paired tests, rank stability, and what the best ones still miss.
 
@@ -44,6 +45,7 @@ def compare(
 
       davy compare --scores board.csv --column macro_f1 --baseline B6=0.8235
     """
+    console.use_latex(latex, json=json)
     check_folder(out)
     if scores is not None:
         if gold_file is not None or predictions:
@@ -75,23 +77,23 @@ def _summarise(path: Path, column: str | None, baselines: list[str], *, json: bo
     if json:
         console.json({"file": path.name, "column": read, **summary.to_dict()})
         return
-    console.out().print(summary_table({read: summary}, title=path.name).rich())
+    console.show(summary_table({read: summary}, title=path.name))
 
 
 def _print(comparison: action.SystemComparison) -> None:
-    out = console.out()
     for task in comparison.tasks:
-        out.print(task.board.table().rich())
+        console.show(task.board.table())
         if task.board.rank_stability is not None:
-            out.print(f"Rank stability (mean τ-b over resamples): {task.board.rank_stability:.3f}", markup=False)
+            console.line(f"Rank stability (mean τ-b over resamples): {task.board.rank_stability:.3f}")
         if task.pairs and (
             task.pairs[0].comparison.test != "paired bootstrap" or len(task.pairs) >= len(task.board.rows)
         ):
-            out.print(pairs_table(task.pairs, f"{task.board.task.name}: paired tests").rich())
+            console.show(pairs_table(task.pairs, f"{task.board.task.name}: paired tests"))
         if task.errors is not None:
             levels, items = task.errors.levels, len(task.errors.ids)
             words = f"all are right on {levels['all']:,} of {items:,} items, none on {levels['none']:,}"
-            out.print(f"Best {len(task.errors.systems)}: {words}.\n", markup=False)
-    out.print(summary_table({task.board.task.name: task.board.summary for task in comparison.tasks}).rich())
+            console.line(f"Best {len(task.errors.systems)}: {words}.")
+            console.line()
+    console.show(summary_table({task.board.task.name: task.board.summary for task in comparison.tasks}))
     for line in (*comparison.notes, f"{comparison.title} · data {comparison.data} · seed {comparison.seed}"):
-        out.print(line, style="dim", markup=False)
+        console.line(line, "dim")

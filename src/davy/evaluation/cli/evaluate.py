@@ -28,7 +28,7 @@ from davy.shell.verb_command import Run, verb_command
 @verb_command(
     evaluate_detectors.evaluate,
     "files model predictions scheme question corpus split gold label_none everywhere unseen by errors out images "
-    "text_column id_column format encoding resamples seed json",
+    "text_column id_column format encoding resamples seed json latex",
 )
 def evaluate(
     run: Run[Evaluation],
@@ -37,6 +37,7 @@ def evaluate(
         Path | None, Option("Write report.html, results.json, figures.csv and errors.csv here.", metavar="DIR")
     ] = None,
     json: Annotated[bool, Option("Print the result as JSON.")] = False,
+    latex: Annotated[bool, Option("Print the tables as LaTeX, for booktabs.")] = False,
 ) -> None:
     """Measure detectors on labelled posts: macro-F1, per-label figures, AUROC, confusion matrices, paired tests.
 
@@ -55,6 +56,7 @@ def evaluate(
       davy evaluate posts.csv --model embedded --by target
     """
 
+    console.use_latex(latex, json=json)
     check_folder(out)
     evaluation = run(texts=errors > 0)
     if out is not None:
@@ -69,35 +71,31 @@ def evaluate(
 
 
 def _print_evaluation(evaluation: Evaluation, errors: int) -> None:
-
-    out = console.out()
     for result in evaluation.results:
-        out.print(overall_table(result).rich())
+        console.show(overall_table(result))
         probabilities = calibration_table(result)
         if probabilities is not None:
-            out.print(probabilities.rich())
+            console.show(probabilities)
         for model in result.models:
-            out.print(label_table(result, model).rich())
+            console.show(label_table(result, model))
             matrix = confusion_table(result, model)
             if matrix is not None and len(matrix.columns) <= 7:
-                out.print(matrix.rich())
+                console.show(matrix)
         for table in fairness_tables(result, evaluation.by):
-            out.print(table.rich())
+            console.show(table)
         pairs = pair_table(result)
         if pairs is not None:
-            out.print(pairs.rich())
+            console.show(pairs)
         for model in result.models if errors else ():
             mistakes = evaluation.mistakes(result, model.name)
             title = f"{result.question.name}: errors of {model.name}, the surest first"
             table = mistake_table(title, mistakes, evaluation.ids, evaluation.texts, most=errors)
             if mistakes:
-                out.print(table.rich(plain=console.settings.plain))
+                console.show(table)
     for warning in dict.fromkeys(filter(None, (memory_note(m) for it in evaluation.results for m in it.models))):
         console.note(f"Warning: {warning}. Leave those posts out with --unseen.")
     models = ", ".join(f"{name} {version}".strip() for name, version in evaluation.models.items())
-    out.print(
-        f"{evaluation.title} · data {evaluation.data} · seed {evaluation.seed} · {models}", style="dim", markup=False
-    )
+    console.line(f"{evaluation.title} · data {evaluation.data} · seed {evaluation.seed} · {models}", "dim")
 
 
 EXPLANATION_FIGURES = {"token_f1": "token F1", "iou_f1": "IoU F1", "auprc": "AUPRC"}

@@ -17,6 +17,7 @@ from davy.files.atomic import check_folder
 from davy.measure.intervals import Bootstrap
 from davy.report import Table
 from davy.shell import console
+from davy.shell.options import Latex
 from davy.training.train import parse_changes
 
 app = typer.Typer(
@@ -75,6 +76,7 @@ def edos(
     fresh: Fresh = False,
     seed: Seed = 0,
     json: Json = False,
+    latex: Latex = False,
 ) -> None:
     """Print EDOS's baselines B0 to B6 beside Table 3: macro-F1 for tasks A, B and C.
 
@@ -88,6 +90,7 @@ def edos(
 
       davy reproduce edos --data edos/ --encoder B3=./minilm --unlabelled reddit.csv --set epochs=2
     """
+    console.use_latex(latex, json=json)
     given = (data, out, encoder, set_, unlabelled, model, fresh, seed)
     _reproduce("edos", *given, json=json, predictions=predictions, likely=likely, only=only)
 
@@ -102,6 +105,7 @@ def gmhp7k(
     fresh: Fresh = False,
     seed: Seed = 0,
     json: Json = False,
+    latex: Latex = False,
 ) -> None:
     """Print GMHP7k's two binary tasks beside Table 7, with and without undersampling.
 
@@ -114,6 +118,7 @@ def gmhp7k(
 
       davy reproduce gmhp7k --data gmhp7k/ --encoder deepset/gbert-base --json
     """
+    console.use_latex(latex, json=json)
     _reproduce("gmhp7k", data, out, encoder, set_, None, model, fresh, seed, json=json)
 
 
@@ -140,6 +145,7 @@ def hatemoji(
     seed: Annotated[int, typer.Option("--seed", help="Seed of the resampling.")] = 0,
     cache: Annotated[bool, typer.Option("--cache/--no-cache", help="Use answers that were given before.")] = True,
     json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+    latex: Latex = False,
 ) -> None:
     """Print the Hatemoji paper's Tables 3, 4, 8 and 9 with our detectors as columns beside the paper's.
 
@@ -152,6 +158,7 @@ def hatemoji(
 
       davy reproduce hatemoji --model embedded --out report
     """
+    console.use_latex(latex, json=json)
     with console.ShellReporter() as reporter:
         made = reproduce_hatemoji(
             data,
@@ -169,7 +176,7 @@ def hatemoji(
         console.json(made.to_dict())
         return
     for table in made.tables.values():
-        console.out().print(table.rich())
+        console.show(table)
 
 
 @app.command(name="all")
@@ -181,6 +188,7 @@ def every_paper(
     out: Annotated[Path | None, typer.Option(metavar="DIR", help="Write report.html and results.json here.")] = None,
     seed: Seed = 0,
     json: Json = False,
+    latex: Latex = False,
 ) -> None:
     """Print the four papers' tables on one page, ours beside theirs where the data is at hand.
 
@@ -193,6 +201,7 @@ def every_paper(
 
       davy reproduce all --data data/ --paper edos --paper gmhp7k --json
     """
+    console.use_latex(latex, json=json)
     check_folder(out)
     with console.ShellReporter() as reporter:
         sections = reproduce_all(data, papers=paper or (), seed=seed, reporter=reporter)
@@ -259,9 +268,8 @@ def show_reproduction(found: Reproduction, out: Path | None, not_run: list[str],
 
 def print_section(title: str, shown: Iterable[Table], lines: Iterable[str]) -> None:
     """Print tables under a title, and lines below them."""
-    printed = console.out()
-    printed.print(title, style="bold", markup=False)
+    console.line(title, "bold")
     for table in shown:
-        printed.print(table.rich())
+        console.show(table)
     for line in lines:
-        printed.print(line, style="dim", markup=False)
+        console.line(line, "dim")

@@ -13,6 +13,7 @@ from davy.files.atomic import check_folder
 from davy.measure.intervals import Bootstrap
 from davy.memes.reproduce import reproduce_memes
 from davy.shell import console
+from davy.shell.options import Latex
 from davy.training.train import parse_changes
 
 
@@ -42,6 +43,7 @@ def memes(
     fresh: Annotated[bool, typer.Option("--fresh", help="Train again what an earlier run remembered.")] = False,
     resamples: Annotated[int, typer.Option(metavar="N", help="How many resamples an interval rests on.")] = 1000,
     json: Annotated[bool, typer.Option("--json", help="Print the result as JSON.")] = False,
+    latex: Latex = False,
 ) -> None:
     """Print the Hateful Memes paper's Table 1: eleven rows under three headings, beside ours.
 
@@ -57,6 +59,7 @@ def memes(
 
       davy reproduce memes --data harmeme/ --results results.jsonl
     """
+    console.use_latex(latex, json=json)
     check_folder(out)
     with console.ShellReporter() as reporter:
         reproduction = reproduce_memes(

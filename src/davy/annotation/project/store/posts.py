@@ -30,6 +30,8 @@ if TYPE_CHECKING:
 CHUNK = 5_000
 IN_META: tuple[str, ...] = ("sampler", "kind")
 """Columns of a frame that say why a post was taken and what it is; `meta` keeps them, unless it says so already."""
+SCORED = ("judge.", "sampler.tenth")
+"""How columns begin that hold the scores by which a post was taken; `meta` keeps them as numbers."""
 COLUMNS = [posts.c.public_id, *(posts.c[name] for name in POST_COLUMNS if name != "id")]
 """What makes a `Post`: the id in it is the one that people see."""
 
@@ -231,7 +233,10 @@ def _rows(part: pl.DataFrame, *, first: int) -> list[dict[str, Any]]:
     import polars as pl
 
     names = [name for name in POST_COLUMNS if name in part.columns]
-    more = part.select(_as_text(name, part.schema[name]) for name in IN_META if name in part.columns)
+    more = part.select(
+        *(_as_text(name, part.schema[name]) for name in IN_META if name in part.columns),
+        *(pl.col(name).cast(pl.Float64, strict=False).round(6) for name in part.columns if name.startswith(SCORED)),
+    )
     part = part.select(_as_text(name, part.schema[name]) for name in names)
     bad = part["id"].is_null() | (part["id"] == "")
     if bad.any():
@@ -262,7 +267,7 @@ def _rows(part: pl.DataFrame, *, first: int) -> list[dict[str, Any]]:
     blank = dict.fromkeys(POST_COLUMNS)
     rows: list[dict[str, Any]] = [{**blank, **row} for row in part.iter_rows(named=True)]
     for row, cells in zip(rows, more.iter_rows(named=True), strict=False):
-        if said := {name: cell for name, cell in cells.items() if cell}:
+        if said := {name: cell for name, cell in cells.items() if cell not in (None, "")}:
             row["meta"] = json.dumps({**said, **json.loads(row["meta"] or "{}")}, ensure_ascii=False)
     return rows
 
