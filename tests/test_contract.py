@@ -49,7 +49,7 @@ EXCEPTIONS: dict[tuple[str, str], str] = {
 
 
 BUDGETS = {
-    "annotation": 24134,
+    "annotation": 24147,
     "challenges": 4819,
     "core": 2139,
     "corpus": 10693,
@@ -62,7 +62,7 @@ BUDGETS = {
     "jobs": 1312,
     "measure": 3194,
     "memes": 4974,
-    "moderation": 5229,
+    "moderation": 5931,
     "people": 3651,
     "report": 877,
     "reviews": 1034,

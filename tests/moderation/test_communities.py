@@ -80,7 +80,7 @@ def flush(site):
 
 def decided(site):
     with site.store.read() as db:
-        return [one for one, _ in decisions.iter_decisions(db, "forum")]
+        return [one for part in decisions.iter_parts(db, "forum") for one in part]
 
 
 def test_a_community_decides_by_its_own_threshold_and_only_for_its_keys(site, key):

@@ -27,7 +27,7 @@ from davy.jobs.kinds import job_functions
 from davy.jobs.store import job_log
 from davy.jobs.store import jobs as job_rows
 from davy.jobs.worker import JobWorker
-from davy.moderation.store.communities import communities
+from davy.moderation.store import appeals, communities
 from davy.moderation.store.decisions import decisions
 from davy.moderation.store.shadows import shadow_differences
 from davy.moderation.store.suggestions import suggestions
@@ -63,10 +63,12 @@ def correct(db, *, state: str, ago: timedelta) -> None:
 def old(store: Store) -> Store:
     """A store with one old and one new record of every kind that belongs to the server."""
     with store.write() as db:
-        about = {"question": "hate", "thresholds": {}, "keys": [], "made_at": now(), "made_by": "x"}
-        db.execute(insert(communities).values(name="forum", **about))
+        communities.create(db, communities.Community("forum", "hate"), by="x")
         for ago in (LONG_AGO, timedelta(0)):
             decide(db, ago=ago)
+            for state in ("upheld", "open"):
+                reviewed = {"state": state, "reviewed_at": None if state == "open" else now() - ago}
+                appeals.add(db, appeals.Appeal("forum", new_id(), "x", "flag", at=now() - ago, **reviewed))
             for state in ("taken", "open"):
                 correct(db, state=state, ago=ago)
             shadow = {"model": "a", "shadow": "b", "question": "hate", "label": "yes", "shadow_label": "no"}
@@ -81,7 +83,7 @@ def old(store: Store) -> Store:
     return store
 
 
-@pytest.mark.parametrize("what", ["decisions", "corrections", "shadow posts", "refusals", "jobs"])
+@pytest.mark.parametrize("what", ["decisions", "appeals", "corrections", "shadow posts", "refusals", "jobs"])
 def test_a_rule_removes_what_it_counted_and_nothing_newer(old: Store, what: str):
     table = retention.retention_kinds()[what].table
     with old.read() as db:

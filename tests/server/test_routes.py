@@ -76,6 +76,8 @@ POST /v1/score                                                              >+++
 
 # for programs with a key; a session never counts (Google says 403 where no key is sent)
 POST /v1/moderations                                                        >>>>>>>>>
+GET  /v1/appeals/{appeal_id}                                                >>>>>>>>>
+POST /v1/appeals                                                            >>>>>>>>>
 GET  /v1/models                                                             >>>>>>>>>
 GET  /v1/models/{model:path}                                                >>>>>>>>>
 POST /v1alpha1/comments:analyze                                             ---------
@@ -90,6 +92,7 @@ GET  /communities/{community}                                               >---
 POST /communities/{community}                                               >-------+
 POST /communities/{community}/corrections                                   >-------+
 GET  /communities/{community}/decisions.csv                                 >-------+
+GET  /communities/{community}/reasons.json                                  >-------+
 POST /communities/{community}/fit                                           >-------+
 POST /detectors                                                             >-------+
 GET  /detectors/shadow                                                      >-------+

@@ -31,6 +31,7 @@ from davy.files.data_hash import data_hash
 from davy.measure.calibration import choose_threshold
 from davy.measure.intervals import proportion
 from davy.measure.ranking import precision_recall_curve
+from davy.moderation.decision_records import COLUMNS, export_row, records_of
 from davy.moderation.review_answers import check_review_scheme
 from davy.moderation.store import communities, decisions
 from davy.moderation.store.communities import Community
@@ -41,7 +42,6 @@ REVIEW = "review"
 """The name of a phase that is made for posts which have none to wait in."""
 CURVE = 60
 """Points of the curve that are kept."""
-COLUMNS = ("id", "at", "community", "reference", "decision", "model", "lang", "reasons", "reviewed")
 
 
 @dataclass(frozen=True, slots=True)
@@ -226,41 +226,21 @@ def keep_threshold(db: Connection, name: str, fitted: FittedThreshold, *, by: st
 
 
 def export_decisions(store: Store, name: str, out: Path) -> int:
-    """Write a community's decisions with their reasons to a file; return how many. Texts are not in it."""
+    """Write a community's decisions with what became of them to a file; return how many. Texts are not in it."""
+    schema = dict.fromkeys(COLUMNS, pl.String)
     with store.read() as db:
         community = communities.get(db, name)
         n = 0
 
         def frames() -> Iterator[pl.DataFrame]:
             nonlocal n
-            rows: list[dict[str, Any]] = []
-            yield pl.DataFrame(schema=dict.fromkeys(COLUMNS, pl.String))
-            for decision, reviewed in decisions.iter_decisions(db, name, community.project):
-                n += 1
-                rows.append(decision_row(decision, reviewed))
-                if len(rows) == 5_000:
-                    yield pl.DataFrame(rows, schema=dict.fromkeys(COLUMNS, pl.String))
-                    rows = []
-            if rows:
-                yield pl.DataFrame(rows, schema=dict.fromkeys(COLUMNS, pl.String))
+            yield pl.DataFrame(schema=schema)
+            for part in decisions.iter_parts(db, name):
+                n += len(part)
+                yield pl.DataFrame([export_row(it) for it in records_of(db, community, part)], schema=schema)
 
         tables.write(frames(), out, json=("reasons",))
     return n
-
-
-def decision_row(decision: decisions.Decision, reviewed: str | None) -> dict[str, str | None]:
-    """Return a decision as a row of the export."""
-    return {
-        "id": decision.id,
-        "at": decision.at.isoformat(),
-        "community": decision.community,
-        "reference": decision.reference,
-        "decision": decision.decision,
-        "model": decision.model,
-        "lang": decision.lang,
-        "reasons": json.dumps(list(decision.reasons), ensure_ascii=False),
-        "reviewed": reviewed,
-    }
 
 
 def community_record(community: Community, totals: Mapping[str, int] | None = None) -> dict[str, Any]:

@@ -4,6 +4,7 @@ from davy.core.feature import Command, Feature, JobKind
 
 FEATURE = Feature(
     tables=(
+        "davy.moderation.store.appeals",
         "davy.moderation.store.communities",
         "davy.moderation.store.decisions",
         "davy.moderation.store.shadows",
@@ -20,14 +21,15 @@ FEATURE = Feature(
         "davy.moderation.pages.api:router",
         "davy.moderation.pages.comments:router",
         "davy.moderation.pages.moderations:router",
+        "davy.moderation.pages.appeals:router",
     ),
     routers=(
         "davy.moderation.pages.detectors:router",
         "davy.moderation.pages.communities:router",
     ),
     server_part="davy.moderation.server_part:Moderation",
-    personal_data="davy.moderation.store.suggestions:personal_data",
-    forget_person="davy.moderation.store.suggestions:forget_person",
+    personal_data="davy.moderation.personal_data:personal_data",
+    forget_person="davy.moderation.personal_data:forget_person",
     jobs=(
         JobKind("deliver webhook", "davy.moderation.jobs:deliver_webhook"),
         JobKind("fit threshold", "davy.moderation.jobs:fit_community_threshold", page="/communities/{community}"),

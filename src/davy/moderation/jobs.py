@@ -15,7 +15,7 @@ from davy.annotation.exchange.exchange import ExportRequest, export_project
 from davy.jobs.worker import JobContext
 from davy.moderation.communities import fit_threshold, keep_threshold
 from davy.moderation.store import communities
-from davy.moderation.webhooks import deliver, deliver_reviews
+from davy.moderation.webhooks import deliver, deliver_appeals, deliver_reviews
 from davy.scoring.scorers import load_scorer
 
 FIT_THRESHOLD = "fit threshold"
@@ -38,8 +38,8 @@ def fit_community_threshold(context: JobContext) -> dict[str, Any]:
 
 
 def deliver_webhook(context: JobContext) -> dict[str, Any]:
-    """Send the decisions that the job names, or what reviewers settled about them, and return how it was taken."""
-    what = "reviews" if "reviews" in context.arguments else "decisions"
+    """Send the decisions that the job names, what reviewers settled about them, or appeals; return how it was taken."""
+    tellers = {"decisions": deliver, "reviews": deliver_reviews, "appeals": deliver_appeals}
+    what = next(name for name in tellers if name in context.arguments)
     ids = [str(one) for one in context.arguments[what]]
-    tell = deliver_reviews if what == "reviews" else deliver
-    return {"status": tell(context.store, str(context.arguments["community"]), ids), what: len(ids)}
+    return {"status": tellers[what](context.store, str(context.arguments["community"]), ids), what: len(ids)}

@@ -21,10 +21,11 @@ import numpy as np
 from davy.core.errors import UserError
 from davy.core.scorer import Scores
 from davy.jobs import store as jobs
+from davy.moderation.appeals import settle_appeals
 from davy.moderation.attribute_map import AttributeMap, load_attributes
 from davy.moderation.communities import PostForReview, queue_posts
 from davy.moderation.deciding_scores import NOT_JUDGED, DecidingScores, community_thresholds, deciding_scores
-from davy.moderation.store import communities, decisions
+from davy.moderation.store import appeals, communities, decisions
 from davy.moderation.store.communities import Community
 from davy.moderation.store.decisions import BUCKETS, Decision, ScoreCount, sent_key
 from davy.people.store.keys import ApiKey
@@ -134,6 +135,21 @@ class Decider:
         self.refresh()
         self._write_held()
         self._tell_reviews()
+        self._settle_appeals()
+
+    def _settle_appeals(self) -> None:
+        """Note what reviewers settled about appeals, and ask for webhooks."""
+        before = now() - self._settling
+        for community in self._communities.values():
+            if community.project is None:
+                continue
+            with self._store.read() as db:
+                if not appeals.count_open(db, community.name):
+                    continue
+            with self._store.write() as db:
+                settled = settle_appeals(db, community, before=before)
+                if community.webhook:
+                    _ask_for_webhooks(db, community.name, "appeals", settled)
 
     def _tell_reviews(self) -> None:
         """Ask for webhooks about what reviewers settled since the last time."""

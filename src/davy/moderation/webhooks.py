@@ -21,9 +21,9 @@ from typing import Any
 from urllib.parse import SplitResult, urlsplit
 
 from davy.core.errors import UserError
-from davy.moderation.store import communities, decisions
+from davy.moderation.decision_records import DecisionRecord, records_of
+from davy.moderation.store import appeals, communities, decisions
 from davy.moderation.store.communities import Community
-from davy.moderation.store.decisions import Decision
 from davy.store import Store
 from davy.version import __version__
 
@@ -52,18 +52,25 @@ def deliver(store: Store, community_name: str, ids: Sequence[str]) -> int:
     """Send decisions to their community's webhook; return the status. Raises `WebhookFailed` where it was not taken."""
     with store.read() as db:
         community = communities.get(db, community_name)
-        made = decisions.get_many(db, ids)
-    return send(community, {"decisions": [_decision_fields(one) for one in made]})
+        made = records_of(db, community, decisions.get_many(db, ids))
+    return send(community, {"decisions": [_told(one) for one in made]})
 
 
 def deliver_reviews(store: Store, community_name: str, ids: Sequence[str]) -> int:
     """Send what reviewers have settled by now about decisions; else as `deliver`."""
     with store.read() as db:
         community = communities.get(db, community_name)
-        made = decisions.get_many(db, ids)
-        answers = decisions.reviewed_answers(db, [one.post for one in made if one.post], community.project)
-    reviews = [{**_decision_fields(one), "reviewed": answers.get(one.post or "", {})} for one in made]
-    return send(community, {"reviews": reviews})
+        made = records_of(db, community, decisions.get_many(db, ids))
+    return send(community, {"reviews": [_told(one) for one in made]})
+
+
+def deliver_appeals(store: Store, community_name: str, ids: Sequence[str]) -> int:
+    """Send what became of appeals, each with its decision; else as `deliver`."""
+    with store.read() as db:
+        community = communities.get(db, community_name)
+        made = decisions.get_many(db, [one.decision for one in appeals.get_many(db, ids)])
+        told = [_told(one) for one in records_of(db, community, made)]
+    return send(community, {"appeals": told})
 
 
 def send(community: Community, content: Mapping[str, Any]) -> int:
@@ -148,13 +155,6 @@ def _is_public(address: ipaddress.IPv4Address | ipaddress.IPv6Address) -> bool:
     return address.is_global and not address.is_multicast and (mapped is None or mapped.is_global)
 
 
-def _decision_fields(decision: Decision) -> dict[str, Any]:
-    return {
-        "id": decision.id,
-        "at": decision.at.isoformat(),
-        "reference": decision.reference,
-        "decision": decision.decision,
-        "model": decision.model,
-        "lang": decision.lang,
-        "reasons": list(decision.reasons),
-    }
+def _told(record: DecisionRecord) -> dict[str, Any]:
+    """Return what a receiver is told about a decision."""
+    return {name: value for name, value in record.to_dict().items() if name != "community"}

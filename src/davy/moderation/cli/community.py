@@ -240,6 +240,33 @@ def export(
     console.note(f"{n:,} decisions: {out}")
 
 
+@app.command("reasons")
+def reasons(
+    name: Annotated[str, typer.Argument(metavar="NAME", help="The community.")],
+    out: Annotated[Path, typer.Option("--out", metavar="F", help="The JSON file.")],
+    decision: Annotated[
+        str | None, typer.Option("--decision", metavar="ID", help="This decision alone, by its id or yours.")
+    ] = None,
+    database: Database = None,
+) -> None:
+    """Write statements of reasons as the EU's DSA transparency database takes them. Nothing is sent.
+
+    One for each decision that restricts a post and holds, after its review and its appeal. No texts are in it.
+
+    Examples:
+
+      davy community reasons forum --out statements.json
+    """
+    from davy.files.atomic import write_json
+    from davy.moderation.statements import statements_of
+    from davy.moderation.store import communities
+
+    with open_store(database) as store, store.read() as db:
+        made = list(statements_of(db, communities.get(db, name), decision=decision))
+    write_json(out, {"statements": made})
+    console.note(f"{len(made):,} statements of reasons: {out}")
+
+
 def _tell(made: Community, secret: str | None, known: dict[str, str]) -> None:
     if secret:
         print(secret)

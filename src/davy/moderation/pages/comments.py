@@ -18,9 +18,12 @@ from fastapi import APIRouter, Depends
 from starlette.requests import Request
 from starlette.responses import Response
 
+from davy.core.errors import UserError
 from davy.core.scheme import Question
+from davy.moderation.appeals import AppealRequest
 from davy.moderation.attribute_map import AttributeMap, AttributeSource
 from davy.moderation.deciding_scores import NOT_JUDGED
+from davy.moderation.pages.appeals import file_for_key
 from davy.moderation.perspective_answer import (
     CommentLanguages,
     ModelScores,
@@ -185,11 +188,37 @@ async def suggest(request: Request, asked: SuggestCommentScoreRequest, who: Call
         session=asked.session_id,
         client_token=asked.client_token,
     )
-    await to_thread.run_sync(_keep, request, suggestion)
-    answer = {"requestedLanguages": languages.requested, "detectedLanguages": languages.detected}
-    return {name: it for name, it in answer.items() if it} | (
-        {"clientToken": asked.client_token} if asked.client_token else {}
-    )
+    appeal = await to_thread.run_sync(_appeal, request, community, suggestion, who)
+    if appeal is None:
+        await to_thread.run_sync(_keep, request, suggestion)
+    answer: dict[str, Any] = {"requestedLanguages": languages.requested, "detectedLanguages": languages.detected}
+    more: dict[str, Any] = {"clientToken": asked.client_token} if asked.client_token else {}
+    if appeal is not None:
+        more["davy"] = {"appeal": appeal}
+    return {name: it for name, it in answer.items() if it} | more
+
+
+def _appeal(request: Request, community: Community | None, suggestion: Suggestion, who: User) -> str | None:
+    """Return the appeal that a correction is, where it is against the decision that its token names; else None."""
+    if community is None or community.project is None or not suggestion.client_token:
+        return None
+    wanted = _wanted_outcome(request, community, suggestion)
+    if wanted is None:
+        return None
+    check_rate(request, "suggestions of a key", request.state.key.id)
+    with suppress(UserError):  # then it is kept as a correction
+        asked = AppealRequest(suggestion.client_token, suggestion.text, wanted=wanted)
+        return file_for_key(request, community.name, asked, who).id
+    return None
+
+
+def _wanted_outcome(request: Request, community: Community, suggestion: Suggestion) -> str | None:
+    """Return what the community would decide by a correction's scores; None where they say nothing about it."""
+    attributes = context_of(request).part(Moderation).attributes
+    for name, value in suggestion.scores.items():
+        if name == community.question or attributes.source(name, "").question == community.question:
+            return "flag" if value >= 0.5 else "pass"
+    return None
 
 
 def _keep(request: Request, suggestion: Suggestion) -> None:

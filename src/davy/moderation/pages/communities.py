@@ -12,7 +12,7 @@ from urllib.parse import quote
 from fastapi import APIRouter, Depends
 from starlette.datastructures import FormData
 from starlette.requests import Request
-from starlette.responses import Response, StreamingResponse
+from starlette.responses import JSONResponse, Response, StreamingResponse
 
 from davy.annotation.exchange.spreadsheet_cells import escape_formula
 from davy.annotation.project.store import projects
@@ -20,17 +20,17 @@ from davy.core.errors import about_field
 from davy.detectors import store as detectors
 from davy.jobs import store as jobs
 from davy.moderation.communities import (
-    COLUMNS,
     PostForReview,
     change_community,
     create_community,
-    decision_row,
     queue_posts,
     review_queue,
 )
+from davy.moderation.decision_records import COLUMNS, export_row, iter_records
 from davy.moderation.drift import CurvePicture, curve_picture, flag_series, language_series
 from davy.moderation.jobs import FIT_THRESHOLD
 from davy.moderation.server_part import Moderation
+from davy.moderation.statements import statements_of
 from davy.moderation.store import communities, decisions, suggestions
 from davy.people.pages.visitor import Form, allowed, field
 from davy.people.store import keys
@@ -179,15 +179,15 @@ def export(request: Request, community: str, who: Manages) -> Response:
     """Return every decision with its reasons and what reviewers settled on; no texts."""
     store = context_of(request).store
     with store.read() as db:
-        project = communities.get(db, community).project
+        shown = communities.get(db, community)
 
     def lines() -> Iterator[str]:
         buffer = io.StringIO()
         writer = csv.writer(buffer)
         writer.writerow(COLUMNS)
         with store.read() as db:
-            for decision, reviewed in decisions.iter_decisions(db, community, project):
-                row = decision_row(decision, reviewed)
+            for record in iter_records(db, shown):
+                row = export_row(record)
                 writer.writerow([escape_formula(row[column] or "") for column in COLUMNS])
                 if buffer.tell() > 65_536:
                     yield buffer.getvalue()
@@ -197,6 +197,15 @@ def export(request: Request, community: str, who: Manages) -> Response:
 
     headers = {"Content-Disposition": 'attachment; filename="decisions.csv"'}
     return StreamingResponse(lines(), media_type="text/csv; charset=utf-8", headers=headers)
+
+
+@router.get("/communities/{community}/reasons.json")
+def reasons(request: Request, community: str, who: Manages, decision: str | None = None) -> Response:
+    """Return the statements of reasons of a community's decisions, or of one; nothing is sent anywhere."""
+    with context_of(request).store.read() as db:
+        made = list(statements_of(db, communities.get(db, community), decision=decision))
+    headers = {"Content-Disposition": 'attachment; filename="statements-of-reasons.json"'}
+    return JSONResponse({"statements": made}, headers=headers)
 
 
 def _settings(db: Connection, form: FormData) -> dict[str, Any]:

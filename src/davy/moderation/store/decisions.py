@@ -16,7 +16,6 @@ from sqlalchemy import CheckConstraint, Connection, Select, UniqueConstraint, fu
 from sqlalchemy.dialects import postgresql, sqlite
 
 from davy.annotation.labelling.store.tables import verdicts
-from davy.annotation.settling.store.verdicts import is_newest
 from davy.moderation.store.communities import Policy, communities
 from davy.store.columns import new_id, now, table_index
 from davy.store.rows import Rows
@@ -189,34 +188,13 @@ def totals(db: Connection, community: str) -> dict[str, int]:
     return {name: int(n) for name, n in db.execute(query.group_by(decisions.c.decision))}
 
 
-def iter_decisions(
-    db: Connection, community: str, project: str | None = None, *, chunk: int = 5_000
-) -> Iterator[tuple[Decision, str | None]]:
-    """Yield a community's decisions, oldest first, each with what its reviewers settled on: `question=label; …`."""
+def iter_parts(db: Connection, community: str, *, chunk: int = 5_000) -> Iterator[list[Decision]]:
+    """Yield a community's decisions, oldest first, some thousands at once."""
     after = ""
     while True:
         query = _ROWS.select(decisions.c.community == community, decisions.c.id > after)
         rows = _ROWS.list(db, query.order_by(decisions.c.id).limit(chunk))
         if not rows:
             return
-        reviewed = reviewed_answers(db, [row.post for row in rows if row.post], project)
-        for row in rows:
-            answers = reviewed.get(row.post or "", {})
-            parts = sorted(f"{question}={'|'.join(labels)}" for question, labels in answers.items())
-            yield row, "; ".join(parts) or None
+        yield rows
         after = rows[-1].id
-
-
-def reviewed_answers(db: Connection, posts: Sequence[str], project: str | None) -> dict[str, dict[str, list[str]]]:
-    """Return what reviewers settled on, by post and question: the labels of each question's newest verdict."""
-    if not posts or project is None:
-        return {}
-    settled: dict[str, dict[str, list[str]]] = {}
-    for start in range(0, len(posts), 500):
-        part = list(posts[start : start + 500])
-        query = select(verdicts.c.post, verdicts.c.question, verdicts.c.labels).where(
-            verdicts.c.post.in_(part), verdicts.c.project == project, is_newest(project)
-        )
-        for post, question, labels in db.execute(query):
-            settled.setdefault(post, {})[question] = list(labels)
-    return settled

@@ -27,7 +27,7 @@ from davy.annotation.project.project import Assignment, Item, Phase
 from davy.annotation.project.store.tables import items, members, phases, posts
 from davy.core import UserError
 from davy.store import events
-from davy.store.columns import new_id
+from davy.store.columns import new_id, now
 from davy.store.statements import PreparedStatement
 
 LONGEST_LEASE = timedelta(days=1)
@@ -334,6 +334,15 @@ def give_back(db: Connection, project_id: str, annotator: str) -> int:
     looks = looks.where(assignments.c.phase.in_(select(phases.c.id).where(theirs)))
     db.execute(looks.values(state="done", leased_until=None))
     return n
+
+
+def bar(db: Connection, post: str, people: Sequence[str]) -> None:
+    """Keep people from ever getting a post's items, as annotators and as experts: they decided about it before."""
+    at = now()
+    for item, phase in db.execute(select(items.c.id, items.c.phase).where(items.c.post == post)).all():
+        for person in people:
+            values = {"id": new_id(), "item": item, "phase": phase, "annotator": person, "state": "barred"}
+            db.execute(insert(assignments).values(**values, taken_at=at, done_at=at))
 
 
 def _end(db: Connection, query: Select[Any], values: dict[str, Any]) -> int:

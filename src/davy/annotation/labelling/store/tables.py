@@ -92,7 +92,7 @@ assignments = Table(
     Column("done_at", TimeColumn),
     Column("annotation", TextColumn, ForeignKey("annotations.id")),
     UniqueConstraint("item", "annotator", name="uq_assignments_item"),
-    CheckConstraint("state IN ('held', 'done', 'refused', 'skipped', 'lapsed', 'again')", name="state"),
+    CheckConstraint("state IN ('held', 'done', 'refused', 'skipped', 'lapsed', 'again', 'barred')", name="state"),
     table_index("ix_assignments_annotator", "annotator", "phase", "done_at"),
     table_index("ix_assignments_held", "leased_until", where="state = 'held'"),
     table_index("ix_assignments_mine", "annotator", "phase", where="state IN ('held', 'again')"),

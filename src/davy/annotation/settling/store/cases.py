@@ -31,8 +31,8 @@ from sqlalchemy import (
 )
 from sqlalchemy.engine import Row
 
-from davy.annotation.labelling.store.tables import annotations, cases
-from davy.annotation.project.store.tables import posts
+from davy.annotation.labelling.store.tables import annotations, assignments, cases
+from davy.annotation.project.store.tables import items, posts
 from davy.core import UserError
 from davy.store import events
 from davy.store.columns import new_id, now
@@ -169,10 +169,12 @@ def release(db: Connection, project: str, user: str, *, case_id: str | None = No
 
 
 def has_labelled(db: Connection, post: str, user: str) -> bool:
-    """Return whether a person labelled a project's post or wrote it: then they may not settle it."""
+    """Return whether a person labelled a project's post, wrote it or is barred from it: then they may not settle it."""
     labels = select(annotations.c.id).where(annotations.c.post == post, annotations.c.annotator == user)
     wrote = select(posts.c.id).where(posts.c.id == post, posts.c.author == user)
-    return db.execute(labels.limit(1)).first() is not None or db.execute(wrote).first() is not None
+    barred = select(assignments.c.id).join(items, items.c.id == assignments.c.item).where(items.c.post == post)
+    barred = barred.where(assignments.c.annotator == user, assignments.c.state == "barred")
+    return any(db.execute(query.limit(1)).first() is not None for query in (labels, wrote, barred))
 
 
 def list_waiting(
@@ -280,7 +282,9 @@ def _offered(project: str, user: str, at: datetime, kind: str | None) -> Select[
     first = or_(cases.c.outcome.is_(None), ~decided)
     labels = exists().where(annotations.c.post == cases.c.post, annotations.c.annotator == user)
     wrote = exists().where(posts.c.id == cases.c.post, posts.c.author == user)
-    query = select(cases).where(_open(project), free, first, ~labels, ~wrote)
+    theirs = and_(assignments.c.item == cases.c.item, assignments.c.annotator == user)
+    barred = exists().where(theirs, assignments.c.state == "barred")
+    query = select(cases).where(_open(project), free, first, ~labels, ~wrote, ~barred)
     return query if kind is None else query.where(cases.c.kind == kind)
 
 
