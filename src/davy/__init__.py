@@ -30,12 +30,12 @@ PUBLIC: dict[str, str] = {
     "calibrate": "davy.training.library:calibrate",
     "export": "davy.training.library:export",
     "evaluate": "davy.evaluation.library:evaluate",
-    "check": "davy.evaluation.library:check",
+    "check": "davy.evaluation.check_library:check",
     "compare": "davy.evaluation.comparison_library:compare",
     "Suite": "davy.testing.suites.suite_editor:SuiteEditor",
     "TextDetector": "davy.scoring.text_detector:TextDetector",
     "UserError": "davy.core.errors:UserError",
-    "GateFailed": "davy.evaluation.library:GateFailed",
+    "GateFailed": "davy.evaluation.check_library:GateFailed",
 }
 """What the library offers → where it is."""
 __all__ = [*PUBLIC]
@@ -48,9 +48,9 @@ if TYPE_CHECKING:
     from davy.corpus.library import read as read
     from davy.corpus.library import sample as sample
     from davy.corpus.library import split as split
+    from davy.evaluation.check_library import GateFailed as GateFailed
+    from davy.evaluation.check_library import check as check
     from davy.evaluation.comparison_library import compare as compare
-    from davy.evaluation.library import GateFailed as GateFailed
-    from davy.evaluation.library import check as check
     from davy.evaluation.library import evaluate as evaluate
     from davy.scoring.library import load as load
     from davy.scoring.library import score as score

@@ -5,6 +5,7 @@ import inspect
 import json
 import pickle
 import pydoc
+import re
 import shutil
 import subprocess
 import sys
@@ -19,7 +20,7 @@ import davy
 from davy import UserError
 from davy.core import Abilities, Label, Question, Scores
 from davy.detectors.label_answers import answer_by_labels
-from davy.evaluation.library import GateFailed
+from davy.evaluation.check_library import GateFailed
 from davy.scoring.python_words import say_arguments
 
 HATE = Question("hate", (Label("not hateful"), Label("hateful")), positive="hateful")
@@ -274,6 +275,63 @@ def test_every_public_function_has_an_example():
             member for key, member in vars(thing).items() if inspect.isfunction(member) and not key.startswith("_")
         ]  # fmt: skip
         assert all("Example:" in (member.__doc__ or "") for member in members if name != "UserError"), name
+
+
+def public_functions():
+    for name in davy.PUBLIC:
+        thing = getattr(davy, name)
+        if inspect.isfunction(thing):
+            yield name, thing
+        elif name == "TextDetector":
+            yield from (
+                (f"{name}.{key}", member)
+                for key, member in vars(thing).items()
+                if inspect.isfunction(member)
+                and not key.startswith("_")
+                and len(inspect.signature(member).parameters) > 1
+            )
+
+
+@pytest.mark.parametrize(
+    ("name", "function"), list(public_functions()), ids=lambda it: it if isinstance(it, str) else ""
+)
+def test_every_parameter_is_documented(name, function):
+    doc = inspect.getdoc(function)
+    starred = {inspect.Parameter.VAR_KEYWORD: "**"}
+    for parameter in inspect.signature(function).parameters.values():
+        if parameter.name != "self":
+            written = starred.get(parameter.kind, "") + parameter.name
+            assert re.search(rf"^{re.escape(written)}( : .+)?\n    \S", doc, re.M), f"{name}: {written}"
+
+
+def test_a_notebook_shows_results_as_tables_and_masks_texts(tmp_path):
+    posts = [{"id": str(n), "text": f"{word} {n}", "kind.gold": word} for n in range(8) for word in ("calm", "loud")]
+    posts = [{**row, "id": str(place)} for place, row in enumerate(posts)]
+    detector = davy.train(posts)
+    shown = detector._repr_html_()
+    assert "tfidf" in shown
+    assert "calm, loud" in shown
+    assert "<table>" in davy.evaluate(detector, posts)._repr_html_()
+    words = tmp_path / "words.txt"
+    words.write_text("storm\n")
+    explanation = davy.load(f"keywords:{words}").explain("a storm <b>")
+    assert 'title="+1.000">storm</span>' in explanation._repr_html_()
+    assert "<b>" not in explanation._repr_html_()
+
+
+def test_a_saved_detector_is_replaced_only_where_that_is_asked_for(tmp_path):
+    posts = [{"id": str(n), "text": f"{word}", "kind.gold": word} for n, word in enumerate(["calm", "loud"] * 4)]
+    detector = davy.train(posts)
+    detector.save(tmp_path / "mine")
+    with pytest.raises(UserError):
+        detector.save(tmp_path / "mine")
+    other = davy.train(posts, name="other")
+    other.save(tmp_path / "mine", overwrite=True)
+    assert davy.load(tmp_path / "mine").name == "other"
+    (tmp_path / "letters").mkdir()
+    (tmp_path / "letters" / "letter.txt").write_text("dear")
+    with pytest.raises(UserError):
+        detector.save(tmp_path / "letters", overwrite=True)
 
 
 @pytest.mark.slow

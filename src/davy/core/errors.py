@@ -31,6 +31,9 @@ class UserError(Exception):
         self.status = status
         self.field = ""
 
+    def __str__(self) -> str:
+        return self.message
+
 
 @contextmanager
 def about_field(name: str) -> Iterator[None]:
@@ -40,6 +43,18 @@ def about_field(name: str) -> Iterator[None]:
     except UserError as error:
         error.field = error.field or name
         raise
+
+
+class ArgumentError(UserError, ValueError):
+    """A `UserError` as callers of the library get it: a `ValueError`, too."""
+
+
+class MissingFile(UserError, FileNotFoundError):
+    """A file or folder that does not exist."""
+
+
+class UnknownName(UserError, KeyError):
+    """A column, question or model that does not exist, among some that do."""
 
 
 class KeyedError(UserError):

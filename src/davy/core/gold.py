@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from davy.core.annotation import Answers
 from davy.core.answers import GOLD, Answer, UnknownLabel, applies_mask, imply_no, parse_column, split_cell
-from davy.core.errors import UserError, nearest
+from davy.core.errors import UnknownName, UserError, nearest
 from davy.core.scheme import Question, Scheme
 
 if TYPE_CHECKING:
@@ -91,7 +91,7 @@ def gold_columns(
             question, column = "", entry
         if column not in names:
             where = f"{file} has" if file else "There is"
-            raise UserError(
+            raise UnknownName(
                 f"{where} no column {column!r} (--gold); the columns are {', '.join(names)}.{nearest(column, names)}"
             )
         if not question and len(asked) > 1:
@@ -99,7 +99,7 @@ def gold_columns(
         question = question or [*asked, *known, column.removesuffix(GOLD)][0]
         if known and question not in known:
             hint = nearest(question, known)
-            raise UserError(f"--gold: there is no question {question!r}; the questions are {', '.join(known)}.{hint}")
+            raise UnknownName(f"--gold: there is no question {question!r}; the questions are {', '.join(known)}.{hint}")
         columns[question] = column
     return columns
 

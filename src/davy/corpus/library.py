@@ -1,6 +1,6 @@
 """`davy.read`, `clean`, `sample`, `split`, `describe` and `agree`: posts and people's answers, in memory.
 
-Frames of any kind in; polars frames of posts, or what was measured, out.
+Frames of any kind in; the same kind, or what was measured, out. Texts and lazy frames come out as polars frames.
 """
 
 from __future__ import annotations
@@ -9,12 +9,12 @@ import tempfile
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, overload
+from typing import TYPE_CHECKING, Any, Literal, TypeVar, cast, overload
 
 import polars as pl
 
 from davy.core.errors import UserError
-from davy.scoring.frames import FIGURE, text_columns, to_polars, to_posts
+from davy.scoring.frames import FIGURE, same_kind, text_columns, to_polars, to_posts
 from davy.scoring.python_words import python_words
 
 if TYPE_CHECKING:
@@ -24,6 +24,8 @@ if TYPE_CHECKING:
     from davy.corpus.sample.run import Judge
     from davy.measure.agreement_study import AgreementStudy
     from davy.scoring.text_detector import TextDetector
+
+Data = TypeVar("Data")
 
 
 @python_words
@@ -39,6 +41,19 @@ def read(
 
     CSV, TSV, JSONL, JSON and text (one post a line), packed or not (.gz, .xz, .bz2, .zst), Excel's .xlsx and Parquet.
     With `corpus`, a public corpus is read as Davy knows it, settled answers included.
+
+    Parameters
+    ----------
+    source : str, Path or list of them
+        A file, a folder, a pattern, or several.
+    corpus : str, optional
+        The public corpus that the files are, such as `edos`.
+    text : str, optional
+        The column of the text, where its name is not one of the usual ones.
+    id : str, optional
+        The column of the ids.
+    encoding : str, optional
+        The encoding, where it is not UTF-8 or UTF-16.
 
     Example:
         posts = davy.read("posts.csv")
@@ -59,23 +74,34 @@ def read(
 
 @overload
 def clean(
-    posts: Any, recipe: str = ..., *, text: str | None = ..., workers: int = ..., funnel: Literal[False] = ...
-) -> pl.DataFrame: ...
+    posts: Data, recipe: str = ..., *, text: str | None = ..., workers: int = ..., funnel: Literal[False] = ...
+) -> Data: ...
 
 
 @overload
 def clean(
-    posts: Any, recipe: str = ..., *, text: str | None = ..., workers: int = ..., funnel: Literal[True]
-) -> tuple[pl.DataFrame, Funnel]: ...
+    posts: Data, recipe: str = ..., *, text: str | None = ..., workers: int = ..., funnel: Literal[True]
+) -> tuple[Data, Funnel]: ...
 
 
 @python_words
-def clean(
-    posts: Any, recipe: str = "edos", *, text: str | None = None, workers: int = 1, funnel: bool = False
-) -> pl.DataFrame | tuple[pl.DataFrame, Funnel]:
+def clean(posts: Any, recipe: str = "edos", *, text: str | None = None, workers: int = 1, funnel: bool = False) -> Any:
     """Return the posts that a cleaning recipe leaves; with `funnel`, also what each step dropped and changed.
 
     A recipe is `edos`, `gmhp7k` or the YAML file of your own.
+
+    Parameters
+    ----------
+    posts : frame, dataset, records or texts
+        The posts: pandas, polars (lazy, too), a dataset, a list of dicts or of texts.
+    recipe : str
+        `edos`, `gmhp7k`, or the YAML file of your own.
+    text : str, optional
+        The column of the text, where its name is not one of the usual ones.
+    workers : int
+        How many processes clean.
+    funnel : bool
+        Return what each step dropped and changed, too.
 
     Example:
         posts = davy.clean(posts, "edos")
@@ -87,22 +113,35 @@ def clean(
     frame = to_posts(posts, text)
     with tempfile.TemporaryDirectory(prefix="davy-clean-", ignore_cleanup_errors=True) as folder:
         done = run([frame], recipes.load(recipe), Path(folder), rows=len(frame), workers=workers)
-        left = pl.concat(list(done.frames()))
+        left = same_kind(posts, pl.concat(list(done.frames())), text)
         return (left, done.funnel) if funnel else left
 
 
 @python_words
 def sample(
-    posts: Any,
+    posts: Data,
     plan: str = "edos",
     *,
     judges: Mapping[str, str | TextDetector | Scorer] | None = None,
     text: str | None = None,
     seed: int = 0,
-) -> pl.DataFrame:
+) -> Data:
     """Return posts worth labelling: each sampler of the plan fills its quota, and column `sampler` says who took which.
 
     `judges` says who the plan's judges are: a detector, or the name of a column that holds scores.
+
+    Parameters
+    ----------
+    posts : frame, dataset, records or texts
+        The posts: pandas, polars (lazy, too), a dataset, a list of dicts or of texts.
+    plan : str
+        `edos`, or the YAML file of your own.
+    judges : dict, optional
+        Judge of the plan → a detector, or a column of scores.
+    text : str, optional
+        The column of the text, where its name is not one of the usual ones.
+    seed : int
+        The seed of every random act.
 
     Example:
         chosen = davy.sample(posts, "plan.yaml", judges={"hate": davy.load("embedded")})
@@ -114,20 +153,36 @@ def sample(
     known = {**chosen.judges, **(judges or {})}
     asked = {name: _judge(known[name], frame) for name in chosen.judged_by if name in known}
     samplers = run(frame, chosen, asked, seed=seed).samplers
-    return frame.with_columns(samplers.alias("sampler")).filter(samplers.is_not_null())
+    chosen_posts = frame.with_columns(samplers.alias("sampler")).filter(samplers.is_not_null())
+    return cast(Data, same_kind(posts, chosen_posts, text))
 
 
 @python_words
 def split(
-    posts: Any,
+    posts: Data,
     plan: str = "80/10/10",
     *,
     stratify: str | Sequence[str] | None = None,
     group: str | Sequence[str] | None = None,
     text: str | None = None,
     seed: int = 0,
-) -> tuple[pl.DataFrame, ...]:
+) -> tuple[Data, ...]:
     """Return the posts in parts that look alike; near duplicates and posts of one group stay together.
+
+    Parameters
+    ----------
+    posts : frame, dataset, records or texts
+        The posts: pandas, polars (lazy, too), a dataset, a list of dicts or of texts.
+    plan : str
+        Shares (`80/10/10`), sizes (`train=500,test=rest`), a name or a YAML file.
+    stratify : str or list, optional
+        Columns to balance by; else every settled answer and the source.
+    group : str or list, optional
+        Columns whose equal values stay together.
+    text : str, optional
+        The column of the text, where its name is not one of the usual ones.
+    seed : int
+        The seed of every random act.
 
     Example:
         train, dev = davy.split(posts, "80/20", stratify=["label"])
@@ -143,7 +198,7 @@ def split(
         groups=_columns(group) if group is not None else chosen.groups,
     )
     done = run(frame, chosen)
-    return tuple(frame.filter(done.parts == name) for name in done.sizes())
+    return tuple(same_kind(posts, frame.filter(done.parts == name), text) for name in done.sizes())
 
 
 @python_words
@@ -160,6 +215,21 @@ def describe(
 
     `gold` names the columns of settled answers by question, where they are not called `Q.gold`.
 
+    Parameters
+    ----------
+    posts : frame, dataset, records or texts
+        The posts: pandas, polars (lazy, too), a dataset, a list of dicts or of texts.
+    name : str
+        What the corpus is called.
+    scheme : str or Scheme, optional
+        The questions and their labels; else found by the labels.
+    gold : dict, optional
+        Question → column of settled answers, where it is not `Q.gold`.
+    text : str, optional
+        The column of the text, where its name is not one of the usual ones.
+    least : int
+        Words in fewer posts are left out.
+
     Example:
         davy.describe(posts, gold={"hate": "label"}).to_dict()["posts"]
     """
@@ -175,6 +245,11 @@ class Agreement:
     """How far people agree: a study for each question and group."""
 
     studies: tuple[AgreementStudy, ...]
+
+    def _repr_html_(self) -> str:
+        from davy.scoring.notebook import frame_html
+
+        return frame_html("Agreement", self.frame)
 
     @property
     def frame(self) -> pl.DataFrame:
@@ -217,6 +292,27 @@ def agree(
     With `text`, the column of the posts' text, the answers are words that people marked in it, such as `12-17|20-25`
     (`none` where they marked nothing): agreement is then by word, with token and IoU F1 of pairs beside it. `repeats`
     says which answer counts where one person answered one item twice.
+
+    Parameters
+    ----------
+    answers : frame, dataset or records
+        One row an answer.
+    item : str
+        The column of the post's id.
+    annotator : str
+        The column of who answered.
+    label : str or list
+        The columns of answers.
+    by : str, optional
+        A column of groups that are measured apart.
+    text : str, optional
+        The column of the texts, where answers are words marked in them.
+    repeats : {"refuse", "first", "last"}
+        Which answer counts where one person answered one item twice.
+    resamples : int
+        How many bootstrap resamples intervals rest on.
+    seed : int
+        The seed of every random act.
 
     Example:
         davy.agree(answers, item="post", annotator="who", label="hate").frame

@@ -11,7 +11,7 @@ from pathlib import Path
 from pkgutil import resolve_name
 from typing import TYPE_CHECKING, Any
 
-from davy.core.errors import UserError, missing_extra, nearest
+from davy.core.errors import MissingFile, UnknownName, UserError, missing_extra, nearest
 from davy.detectors import folder as folders
 from davy.detectors.calibrated import SELF_CALIBRATED, CalibratedScorer
 from davy.detectors.model_name import ModelName
@@ -104,8 +104,8 @@ def load(name: str = DEFAULT, *, read: Reader | None = None, images: Pictures | 
     if path.is_file():
         raise UserError(f"{path} is a file, and a model is a folder with a manifest.json. Name its folder.")
     if "/" in name or name.startswith((".", "~")):
-        raise UserError(f"There is no model folder {path}.")
-    raise UserError(f"There is no model {name!r}.{nearest(name, list(MAKERS))} Known: {', '.join(NAMES)}.")
+        raise MissingFile(f"There is no model folder {path}.")
+    raise UnknownName(f"There is no model {name!r}.{nearest(name, list(MAKERS))} Known: {', '.join(NAMES)}.")
 
 
 def open_folder(folder: Path, images: Pictures | None = None) -> Scorer:

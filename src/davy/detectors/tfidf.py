@@ -197,8 +197,12 @@ class Tfidf:
     offsets_: Mapping[str, Any] = field(default_factory=dict)
     abilities: Abilities = PLAIN
 
-    def fit(self, posts: pl.DataFrame, *, seed: int = 0) -> Tfidf:
-        """Return a fitted scorer for the questions that the posts have answers to."""
+    def fit(self, posts: pl.DataFrame, *, seed: int = 0, weights: Array | None = None) -> Tfidf:
+        """Return a fitted scorer for the questions that the posts have answers to.
+
+        Each label counts alike, however rare; `weights`, one number a post, take the place of that rule. They need
+        scikit-learn.
+        """
         import numpy as np
 
         texts = posts["text"].fill_null("").to_list()
@@ -206,17 +210,18 @@ class Tfidf:
         rarity = inverse_frequencies(buckets, 2**self.pieces.bits, len(texts)).astype(np.float16).astype(np.float64)
         values = weigh(rows, buckets, counts, rarity, len(texts))
         table = _table(rows, buckets, values, (len(texts), 2**self.pieces.bits))
-        weights, offsets = {}, {}
+        learnt, offsets = {}, {}
         for question, kept, gold in targets(self.questions, posts):
-            each, offset = _regressed(question, table[kept], gold, self.strength, seed)
+            regression = Regression(self.strength, seed, None if weights is None else weights[kept])
+            each, offset = _regressed(question, table[kept], gold, regression)
             # Rounded as a folder keeps them: a detector scores alike before and after it is saved.
-            weights[question.name] = each.astype(np.float16).astype(np.float32)
+            learnt[question.name] = each.astype(np.float16).astype(np.float32)
             offsets[question.name] = offset.astype(np.float32)
         fitted = replace(
             self,
-            questions=tuple(question for question in self.questions if question.name in weights),
+            questions=tuple(question for question in self.questions if question.name in learnt),
             rarity_=rarity,
-            weights_=weights,
+            weights_=learnt,
             offsets_=offsets,
             abilities=replace(self.abilities, learnt=keep_learnt(texts)),
         )
@@ -301,16 +306,25 @@ def _table(rows: Array, buckets: Array, values: Array, shape: tuple[int, int]) -
     return SparseTable(rows, buckets, values, shape)
 
 
-def _regressed(question: Question, table: Any, gold: Array, strength: float, seed: int) -> tuple[Array, Array]:
+@dataclass(frozen=True, slots=True)
+class Regression:
+    """How a regression is fitted: sklearn's C, its seed, and the weight of each post; None: each label counts alike."""
+
+    strength: float
+    seed: int
+    weights: Array | None = None
+
+
+def _regressed(question: Question, table: Any, gold: Array, regression: Regression) -> tuple[Array, Array]:
     """Return weights (bucket × column) and offsets; two labels share one column, the log-odds of the second."""
     import numpy as np
 
     if question.multilabel:
-        columns = [_binary(table, gold[:, i], strength, seed) for i in range(gold.shape[1])]
+        columns = [_binary(table, gold[:, i], regression) for i in range(gold.shape[1])]
         return np.stack([c[0] for c in columns], axis=1), np.array([c[1] for c in columns])
     labels = gold.argmax(axis=1)
     if gold.shape[1] == 2:
-        weights, offset = _binary(table, labels, strength, seed)
+        weights, offset = _binary(table, labels, regression)
         return weights[:, None], np.array([offset])
     weights = np.zeros((table.shape[1], gold.shape[1]), dtype=np.float32)
     offsets = np.full(gold.shape[1], -20.0)
@@ -318,23 +332,23 @@ def _regressed(question: Question, table: Any, gold: Array, strength: float, see
     if len(seen) == 1:
         offsets[seen] = 20.0
     elif len(seen) == 2:
-        one, offset = _binary(table, (labels == seen[1]).astype(int), strength, seed)
+        one, offset = _binary(table, (labels == seen[1]).astype(int), regression)
         weights[:, seen[1]], offsets[seen] = one, (0.0, offset)
     else:
-        weights[:, seen], offsets[seen] = _fitted(table, labels, strength, seed)
+        weights[:, seen], offsets[seen] = _fitted(table, labels, regression)
     return weights, offsets
 
 
-def _binary(table: Any, yes: Array, strength: float, seed: int) -> tuple[Array, float]:
+def _binary(table: Any, yes: Array, regression: Regression) -> tuple[Array, float]:
     import numpy as np
 
     if yes.min() == yes.max():  # one answer only: nothing to learn but that
         return np.zeros(table.shape[1], dtype=np.float32), 20.0 if yes[0] else -20.0
-    weights, offsets = _fitted(table, yes, strength, seed)
+    weights, offsets = _fitted(table, yes, regression)
     return weights[:, 0].astype(np.float32), float(offsets[0])
 
 
-def _fitted(table: Any, labels: Array, strength: float, seed: int) -> tuple[Array, Array]:
+def _fitted(table: Any, labels: Array, regression: Regression) -> tuple[Array, Array]:
     """Return weights (bucket × column) and offsets, by scikit-learn where it is there; empty buckets cost nothing."""
     import numpy as np
 
@@ -343,7 +357,7 @@ def _fitted(table: Any, labels: Array, strength: float, seed: int) -> tuple[Arra
     if isinstance(table, SparseTable):
         used, places = np.unique(table.indices, return_inverse=True)
         few = SparseTable(table.rows, places, table.values, (table.shape[0], max(1, len(used))))
-        learnt, offsets = fit_logistic(few, labels, strength)
+        learnt, offsets = fit_logistic(few, labels, regression.strength)
         weights = np.zeros((table.shape[1], learnt.shape[1]), dtype=np.float32)
         weights[used] = learnt[: len(used)]
         return weights, offsets
@@ -351,8 +365,9 @@ def _fitted(table: Any, labels: Array, strength: float, seed: int) -> tuple[Arra
 
     used = np.unique(np.append(table.indices, 0))  # one at least, for posts that are all empty
     # Each label counts alike, however rare: on EDOS dev this took macro-F1 from 0.71 to 0.76.
-    model = LogisticRegression(C=strength, max_iter=1000, class_weight="balanced", random_state=seed)
-    model.fit(table[:, used], labels)
+    balance = "balanced" if regression.weights is None else None
+    model = LogisticRegression(C=regression.strength, max_iter=1000, class_weight=balance, random_state=regression.seed)
+    model.fit(table[:, used], labels, sample_weight=regression.weights)
     weights = np.zeros((table.shape[1], len(model.coef_)), dtype=np.float32)
     weights[used] = model.coef_.T
     return weights, model.intercept_

@@ -42,6 +42,11 @@ class ComparisonResult:
         boards = ", ".join(f"{task.board.task.name} ({len(task.board.rows)} systems)" for task in self.comparison.tasks)
         return f"<ComparisonResult of {boards}>"
 
+    def _repr_html_(self) -> str:
+        from davy.scoring.notebook import frame_html
+
+        return frame_html(repr(self).strip("<>"), self.frame)
+
     @property
     def frame(self) -> pl.DataFrame:
         """One row a question and system, from best to worst: rank, figure with interval, ranks, p, ties.
@@ -97,6 +102,27 @@ def compare(
 
     `gold` has `id` and `Q.gold` (or `label`); `predictions` are frames by the system's name, or files, with `id` and
     `Q.label` (or `label`, `score`). Baselines and people take no rank.
+
+    Parameters
+    ----------
+    gold : frame, str or Path
+        The posts' settled answers, with `id`.
+    predictions : dict of frames, or list of files
+        What each system says, with `id`.
+    scheme : str or Scheme, optional
+        The questions and their labels; else found by the labels.
+    metric : str
+        What systems are ranked by.
+    baselines : sequence of str
+        Systems that are baselines and take no rank.
+    humans : sequence of str
+        Systems that are people and take no rank.
+    test : str
+        How pairs are tested.
+    resamples : int
+        How many bootstrap resamples intervals rest on.
+    seed : int
+        The seed of every random act.
 
     Example:
         davy.compare("gold.csv", {"mine": mine, "b0": constant}, baselines=["b0"]).frame

@@ -15,7 +15,7 @@ from typing import Annotated, Any
 import polars as pl
 
 from davy import schemes
-from davy.core.errors import UserError, nearest
+from davy.core.errors import UnknownName, UserError, nearest
 from davy.core.options import Option, Options
 from davy.core.reporter import SILENT, Reporter
 from davy.core.scheme import Scheme
@@ -146,7 +146,7 @@ def errors_frame(evaluation: comparison.Evaluation) -> pl.DataFrame:
 def _check_column(posts: pl.DataFrame, by: str) -> None:
     columns = [name for name in posts.columns if name != ROW]
     if by not in columns:
-        raise UserError(
+        raise UnknownName(
             f"There is no column {by!r} to group by; the columns are {', '.join(columns)}.{nearest(by, columns)}"
         )
 

@@ -1,6 +1,6 @@
-"""`davy.evaluate` and `davy.check`: how good detectors are on labelled posts, and what they can't do.
+"""`davy.evaluate`: how good detectors are on labelled posts.
 
-Detectors and posts, or a suite, in; results as frames, a page in a folder, and a gate that can fail, out.
+Detectors and posts in; results as frames, and a page in a folder, out.
 """
 
 from __future__ import annotations
@@ -18,20 +18,13 @@ from davy.scoring.frames import FIGURE, gold_entries, number_columns, text_colum
 from davy.scoring.library import as_detector
 from davy.scoring.python_words import python_words
 from davy.scoring.text_detector import TextDetector
-from davy.testing.suites.suite_editor import SuiteEditor
 
 if TYPE_CHECKING:
     from davy.evaluation.evaluate import Evaluation, QuestionResult
     from davy.evaluation.predictions import Predictions
-    from davy.testing.gates import GateResult
-    from davy.testing.report.page import CheckReport
 
 Model = str | Path | TextDetector
 Models = Model | Mapping[str, Model] | Sequence[Model]
-
-
-class GateFailed(UserError):
-    """A detector did not reach what a gate asks for."""
 
 
 @dataclass(frozen=True, repr=False)
@@ -44,6 +37,12 @@ class EvaluationResult:
     def __repr__(self) -> str:
         lines = [f"<EvaluationResult of {', '.join(self.evaluation.models)} on {len(self.posts):,} posts>"]
         return "\n".join([*lines, *(f"Warning: {warning}." for warning in self.warnings)])
+
+    def _repr_html_(self) -> str:
+        from davy.scoring.notebook import frame_html
+
+        title, *warnings = repr(self).splitlines()
+        return frame_html(title.strip("<>"), self.frame, tuple(warnings))
 
     @property
     def warnings(self) -> list[str]:
@@ -231,6 +230,27 @@ def evaluate(
     the posts whose settled parent answer leads to it. `by` is a column of groups (`women|muslims`), for `fairness()`.
     `models` is one detector, a list of them, or detectors by the names that the results call them.
 
+    Parameters
+    ----------
+    models : detector, name, list or dict of them
+        The detectors; the keys of a dict are what results call them.
+    posts : frame, dataset or records
+        Posts with settled answers.
+    gold : dict, optional
+        Question → column of settled answers, where it is not `Q.gold`.
+    label_none : bool
+        Cells such as `none` are a label, not a missing answer.
+    scheme : str or Scheme, optional
+        The questions and their labels; else found by the labels.
+    text : str, optional
+        The column of the text, where its name is not one of the usual ones.
+    by : str, optional
+        A column of the groups that a post is about (`women|muslims`).
+    resamples : int
+        How many bootstrap resamples intervals rest on.
+    seed : int
+        The seed of every random act.
+
     Example:
         result = davy.evaluate({"mine": detector, "words": "keywords:words.txt"}, dev, gold={"hate": "label"})
         result.frame
@@ -238,7 +258,7 @@ def evaluate(
     from davy.evaluation.evaluate_detectors import evaluate as run
     from davy.measure.intervals import Bootstrap
 
-    detectors = _detectors_by_name(models)
+    detectors = detectors_by_name(models)
     scorers = {name: detector.scorer for name, detector in detectors.items()}
     bootstrap = Bootstrap(resamples=resamples, seed=seed)
     frame = to_posts(posts, text)
@@ -256,104 +276,7 @@ def evaluate(
     return EvaluationResult(found, frame)
 
 
-@dataclass(frozen=True, repr=False)
-class CheckResult:
-    """Detectors run through functional tests, and whether each gate holds."""
-
-    report: CheckReport
-
-    def __repr__(self) -> str:
-        return f"<CheckResult of {', '.join(run.model for run in self.report.runs)} on {self.report.suite.name}>"
-
-    @property
-    def frame(self) -> pl.DataFrame:
-        """Accuracy overall and by functionality, one row each with n and interval.
-
-        Example:
-            davy.check("embedded", "emoji-en").frame
-        """
-        rows = []
-        for model in self.report.summary["models"]:
-            parts = {"overall": model["accuracy"]}
-            parts |= {name: part["accuracy"] for name, part in model["functionalities"].items()}
-            rows += [
-                {"model": model["name"], "functionality": name, **{k: part[k] for k in ("value", "low", "high", "n")}}
-                for name, part in parts.items()
-            ]
-        return pl.DataFrame(rows, schema={**text_columns("model", "functionality"), **FIGURE})
-
-    @property
-    def gates(self) -> tuple[GateResult, ...]:
-        """A result for every limit and detector."""
-        return self.report.results
-
-    @property
-    def passed(self) -> bool:
-        """Whether every limit holds; without a gate, yes."""
-        return all(result.passed for result in self.gates)
-
-    def raise_for_gate(self) -> CheckResult:
-        """Raise `GateFailed` where a limit does not hold; else return the result itself.
-
-        Example:
-            davy.check(detector, "emoji-en", gate={"accuracy": 0.8}).raise_for_gate()
-        """
-        failed = [f"{result.model}: {result.reason}" for result in self.gates if not result.passed]
-        if failed:
-            raise GateFailed(f"{'; '.join(failed)}.")
-        return self
-
-    def html(self, folder: str | Path) -> Path:
-        """Write report.html, report.json, cells.csv, cases.csv and junit.xml into a folder; return the page.
-
-        Example:
-            davy.check("embedded", "emoji-en").html("checks/emoji")
-        """
-        from davy.testing.report.files import write_report
-
-        write_report(self.report, Path(folder))
-        return Path(folder) / "report.html"
-
-
-@python_words
-def check(
-    models: Models,
-    suite: str | Path | SuiteEditor,
-    *,
-    gate: Mapping[str, Any] | str | Path | None = None,
-    question: str = "",
-    resamples: int = 1000,
-    seed: int = 0,
-    lang: str | None = None,
-) -> CheckResult:
-    """Return what detectors make of a suite of functional tests: shipped (`emoji-en`), YAML, a public CSV, or your own.
-
-    `gate` holds limits: `{"accuracy": 0.8}`, or the YAML file of them. `question` is the detector's, where it is not
-    called as the suite's; `lang` the language of a public file's cases.
-
-    Example:
-        result = davy.check(detector, "emoji-en", gate={"accuracy": 0.8})
-        result.raise_for_gate()
-    """
-    import yaml
-
-    from davy.measure.intervals import Bootstrap
-    from davy.testing.check import check as run
-    from davy.testing.gates import Gates, parse_gates, read_gates
-
-    limits: Gates | None
-    if isinstance(gate, Mapping):
-        limits = parse_gates(yaml.safe_dump(dict(gate)).encode(), Path("gate"))
-    else:
-        limits = None if gate is None else read_gates(Path(gate))
-    scorers = {name: detector.scorer for name, detector in _detectors_by_name(models).items()}
-    bootstrap = Bootstrap(resamples, seed)
-    tests = suite.build() if isinstance(suite, SuiteEditor) else str(suite)
-    report = run(tests, scorers, gates=limits, question=question, lang=lang, cached=False, bootstrap=bootstrap)
-    return CheckResult(report)
-
-
-def _detectors_by_name(models: Models) -> dict[str, TextDetector]:
+def detectors_by_name(models: Models) -> dict[str, TextDetector]:
     """Return detectors by the names that results call them."""
     if isinstance(models, Mapping):
         return {name: as_detector(model) for name, model in models.items()}

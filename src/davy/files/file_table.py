@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from davy.core.errors import UserError, nearest
+from davy.core.errors import UnknownName, UserError, nearest
 from davy.core.post import POST_COLUMNS
 
 if TYPE_CHECKING:
@@ -55,7 +55,7 @@ def require_column(column: str, columns: list[str], name: str, option: str = "")
     if column not in columns:
         ask = f" Name one with {option}." if option else ""
         hint = nearest(column, [c for c in columns if len(c) <= _LONGEST])
-        raise UserError(f"{name} has no column {column!r}; it has {list_columns(columns)}.{hint}{ask}")
+        raise UnknownName(f"{name} has no column {column!r}; it has {list_columns(columns)}.{hint}{ask}")
 
 
 def list_columns(columns: list[str]) -> str:

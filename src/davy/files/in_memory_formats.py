@@ -12,7 +12,7 @@ from typing import Any
 
 import polars as pl
 
-from davy.core.errors import UserError, nearest
+from davy.core.errors import MissingFile, UserError, nearest
 from davy.files.compression import FAULTS, damaged, open_packed
 from davy.files.file_table import FileTable, refuse_many_columns, refuse_odd_names
 from davy.files.formats import FileFormat
@@ -27,7 +27,7 @@ def read(path: Path, name: str, format: FileFormat, encoding: str | None = None)
     """Return the table of a file of one of these formats."""
     if not path.exists():
         hint = nearest(path.name, [other.name for other in path.parent.iterdir()] if path.parent.is_dir() else [])
-        raise UserError(f"{name} does not exist.{hint}")
+        raise MissingFile(f"{name} does not exist.{hint}")
     readers = {"xlsx": _spreadsheet, "json": _json, "txt": _lines, "arrow": _arrow}
     frame = readers[format.name](path, encoding)
     refuse_odd_names(frame.columns, name)

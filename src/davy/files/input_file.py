@@ -16,7 +16,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import IO
 
-from davy.core.errors import UserError
+from davy.core.errors import MissingFile, UserError
 from davy.files.compression import FAULTS, damaged, open_packed
 from davy.files.formats import STDIO, FileFormat, display_name
 
@@ -103,7 +103,7 @@ def _on_disk(path: Path | str, scratch: Path) -> Path:
     if path.is_dir():
         raise UserError(f"{path} is a folder. Name the file in it.")
     if not path.exists():
-        raise UserError(f"{path} does not exist.{_nearest_file_hint(path)}")
+        raise MissingFile(f"{path} does not exist.{_nearest_file_hint(path)}")
     try:
         with path.open("rb") as file:
             if path.is_file():

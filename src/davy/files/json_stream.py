@@ -16,7 +16,7 @@ from typing import IO, Any
 
 from pydantic_core import from_json
 
-from davy.core.errors import UserError
+from davy.core.errors import MissingFile, UserError
 from davy.files.compression import FAULTS, open_packed
 from davy.files.formats import COMPRESSIONS
 
@@ -228,7 +228,7 @@ def _open(path: Path) -> IO[bytes]:
     if path.is_dir():
         raise UserError(f"{path} is a folder. Name the archives in it.")
     if not path.exists():
-        raise UserError(f"{path} does not exist. Name an archive that does.")
+        raise MissingFile(f"{path} does not exist. Name an archive that does.")
     try:
         return open_packed(path)
     except OSError as error:

@@ -49,6 +49,12 @@ class Explanation:
     base: float
     weights: tuple[SpanWeight, ...]
 
+    def _repr_html_(self) -> str:
+        from davy.scoring.notebook import weighted_words_html
+
+        spans = [(weight.start, weight.end, weight.weight) for weight in self.weights]
+        return weighted_words_html(f"{self.question}: {self.label} ({self.base:.2f})", self.text, spans)
+
     def strongest(self, n: int = 5, least: float = 0.01) -> list[SpanWeight]:
         """Return the spans that carried the decision, the strongest first."""
         found = [weight for weight in self.weights if weight.weight >= least]

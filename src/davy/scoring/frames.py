@@ -15,7 +15,7 @@ from typing import Any
 
 import polars as pl
 
-from davy.core.errors import UserError, nearest
+from davy.core.errors import UnknownName, UserError, nearest
 from davy.files.post_columns import TEXT_NAMES
 from davy.measure.columns import is_missing
 from davy.scoring.result import repair_text
@@ -66,7 +66,7 @@ def text_column(columns: Sequence[str], asked: str | None = None) -> str:
     if chosen is None or chosen not in columns:
         problem = f"There is no column {asked!r}" if asked else "No column looks like the text"
         hint = nearest(asked, list(columns)) if asked else ""
-        raise UserError(f"{problem}; the columns are {', '.join(columns)}.{hint} Name it: text=COLUMN")
+        raise UnknownName(f"{problem}; the columns are {', '.join(columns)}.{hint} Name it: text=COLUMN")
     return chosen
 
 
@@ -75,7 +75,7 @@ def require_columns(columns: Sequence[str], wanted: Sequence[str]) -> None:
     for name in wanted:
         if name not in columns:
             listed = ", ".join(columns)
-            raise UserError(f"There is no column {name!r}; the columns are {listed}.{nearest(name, list(columns))}")
+            raise UnknownName(f"There is no column {name!r}; the columns are {listed}.{nearest(name, list(columns))}")
 
 
 def to_polars(data: Any) -> pl.DataFrame:
@@ -186,6 +186,33 @@ def add_columns(data: Any, added: Callable[[Any], pl.DataFrame], schema: Mapping
         frame = data if kind == "pandas" else data.to_frame(data.name or "text")
         return frame.assign(**{name: _plain(new[name]) for name in new.columns})
     return [{**row, **more} for row, more in zip(data, new.iter_rows(named=True), strict=True)]
+
+
+def same_kind(data: Any, posts: pl.DataFrame, text: str | None = None) -> Any:
+    """Return chosen posts as the kind of data that they came in: pandas with its index, a dataset, records.
+
+    `posts` came from `to_posts(data, text)`: their ids name rows of the data. Their texts and any new columns are
+    taken from them, all else from the data. Texts, and frames of polars, give a polars frame.
+    """
+    kind = kind_of(data)
+    if kind not in ("pandas", "dataset", "records"):
+        return posts
+    own = columns_of(data)
+    column = text_column(own, text)
+    ids = to_posts(data, text)["id"]
+    places = pl.DataFrame({"id": ids}).with_row_index("place")
+    rows = posts.select("id").join(places, on="id", how="left", maintain_order="left")["place"].to_list()
+    new = posts.rename({"text": column}).select(
+        column, *(name for name in posts.columns if name not in ("id", "text", *own))
+    )
+    if kind == "pandas":
+        chosen = data.iloc[rows].copy()
+        for name in new.columns:
+            chosen[name] = _plain(new[name])
+        return chosen
+    if kind == "records":
+        return [{**data[row], **more} for row, more in zip(rows, new.iter_rows(named=True), strict=True)]
+    return _join_dataset(data.select(rows), new)
 
 
 def drop_columns(data: Any, names: list[str]) -> Any:

@@ -29,6 +29,15 @@ def load(
     question `hate`; with several labels any of them is a yes. `images` is the folder of the pictures that posts
     name in a column `image`, for detectors that look at them (`ocr:embedded`).
 
+    Parameters
+    ----------
+    model : str, Path or Scorer
+        A name from `davy model list`, a folder, or `hf:ORG/NAME`.
+    answers : dict, optional
+        What a classifier's labels mean: question → label, or labels.
+    images : str or Path, optional
+        The folder of the pictures that posts name in a column `image`.
+
     Example:
         detector = davy.load("embedded")
         toxic = davy.load("hf:unitary/toxic-bert", answers={"hate": "identity_hate"})
@@ -86,6 +95,15 @@ def score(posts: Any, model: str | Path | Scorer | TextDetector = "embedded", **
 
     A `Path` is a file: `out` says where its scored copy is written, and what was done is returned. The options are
     those of `TextDetector.score`.
+
+    Parameters
+    ----------
+    posts : str, list, frame, dataset or Path
+        What to score.
+    model : str, Path or TextDetector
+        The detector, as `davy.load` takes it.
+    **options
+        Those of `TextDetector.score`; for a file `out`, `text`, `prefix`, `replace` and `cascade`.
 
     Example:
         davy.score("What a day")["verdict"]

@@ -13,7 +13,7 @@ from functools import wraps
 from inspect import signature
 from typing import ParamSpec, TypeVar
 
-from davy.core.errors import UserError
+from davy.core.errors import ArgumentError, UserError
 
 Given = ParamSpec("Given")
 Made = TypeVar("Made")
@@ -32,7 +32,7 @@ _COMMAND = re.compile(r"\bdavy [a-z][^.:;]*$")
 
 
 def python_words(verb: Callable[Given, Made]) -> Callable[Given, Made]:
-    """Return the verb with errors that name its arguments instead of the shell's options."""
+    """Return the verb with errors that name its arguments, not the shell's options; plain ones are ValueErrors."""
     arguments = frozenset(signature(verb).parameters)
 
     @wraps(verb)
@@ -42,7 +42,9 @@ def python_words(verb: Callable[Given, Made]) -> Callable[Given, Made]:
         except UserError as error:
             error.message = say_arguments(error.message, arguments)
             error.args = (error.message,)
-            raise
+            if type(error) is not UserError:
+                raise
+            raise ArgumentError(error.message, status=error.status).with_traceback(error.__traceback__) from None
 
     return worded
 

@@ -11,9 +11,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar, overload
 
-from davy.core.errors import UserError, nearest
+from davy.core.errors import UnknownName, UserError, nearest
 from davy.core.scheme import Question
 from davy.core.scorer import Scorer, Scores, TrainableScorer
+from davy.detectors.folder import MANIFEST
 from davy.files.atomic import replaced_folder, require_empty_folder
 from davy.scoring.python_words import python_words
 
@@ -44,6 +45,15 @@ class TextDetector:
     def __repr__(self) -> str:
         return f"<TextDetector {self.name}, version {self.version}: {', '.join(self.questions)}>"
 
+    def _repr_html_(self) -> str:
+        import polars as pl
+
+        from davy.scoring.notebook import frame_html
+
+        rows = [(question.name, ", ".join(question.label_names)) for question in self.scorer.questions]
+        labels = pl.DataFrame(rows, schema=["question", "labels"], orient="row")
+        return frame_html(f"{self.name}, version {self.version}", labels)
+
     @property
     def name(self) -> str:
         """The detector's name."""
@@ -67,6 +77,11 @@ class TextDetector:
     def classes(self, question: str | None = None) -> Array:
         """Return the labels of a question, in the order of `predict_proba`'s columns.
 
+        Parameters
+        ----------
+        question : str, optional
+            The question; else the main one: the first that is yes/no.
+
         Example:
             davy.load("embedded").classes("sexist")
         """
@@ -76,6 +91,11 @@ class TextDetector:
 
     def question(self, name: str | None = None) -> Question:
         """Return a question by name; without a name the main one: the first that is yes/no, else the first.
+
+        Parameters
+        ----------
+        name : str, optional
+            The question's name.
 
         Example:
             davy.load("embedded").question("hate").label_names
@@ -87,13 +107,22 @@ class TextDetector:
             if question.name == name:
                 return question
         names = list(self.questions)
-        raise UserError(f"{self.name} does not answer {name!r}; it answers {', '.join(names)}.{nearest(name, names)}")
+        raise UnknownName(f"{self.name} does not answer {name!r}; it answers {', '.join(names)}.{nearest(name, names)}")
 
     @python_words
     def predict(self, X: Any, question: str | None = None, *, text: str | None = None) -> Array:
         """Return the chosen label of each text; without `question`, to the main one.
 
         Several labels are joined by `|`. A text without an answer gets None.
+
+        Parameters
+        ----------
+        X : frame, dataset, records or texts
+            The texts.
+        question : str, optional
+            The question; else the main one: the first that is yes/no.
+        text : str, optional
+            The column of the text, where its name is not one of the usual ones.
 
         Example:
             davy.load("embedded").predict(["What a day", "Have a good one"], question="sexist")
@@ -115,6 +144,15 @@ class TextDetector:
         """Return probabilities, one row a text and one column a label of the question, in the order of `classes`.
 
         A text to which the question was not put (it is in another language) has NaN.
+
+        Parameters
+        ----------
+        X : frame, dataset, records or texts
+            The texts.
+        question : str, optional
+            The question; else the main one: the first that is yes/no.
+        text : str, optional
+            The column of the text, where its name is not one of the usual ones.
 
         Example:
             davy.load("embedded").predict_proba(["What a day"], question="hate")[:, 1]
@@ -157,6 +195,21 @@ class TextDetector:
         `cascade`, a quick screen clears what is plainly harmless, as `davy score` does for files. `lang` is the
         language of all posts; a column `lang` goes before it.
 
+        Parameters
+        ----------
+        posts : str, list, frame or dataset
+            What to score.
+        lang : str, optional
+            The language of all texts, such as `en`; else detected.
+        text : str, optional
+            The column of the text, where its name is not one of the usual ones.
+        prefix : str
+            What the new columns' names begin with.
+        replace : bool
+            Replace score columns that exist.
+        cascade : bool
+            Let a quick screen clear what is plainly harmless.
+
         Example:
             scored = davy.load("embedded").score(frame, text="body")
         """
@@ -197,6 +250,15 @@ class TextDetector:
 
         A detector that looks at pictures scores both, any other the text alone: `looked_at_picture` says which.
 
+        Parameters
+        ----------
+        image : str or Path
+            The picture.
+        text : str, optional
+            What the meme says; else read from the picture.
+        lang : str, optional
+            The language of the text.
+
         Example:
             davy.load("embedded").score_meme("meme.png", "what the meme says")
         """
@@ -204,8 +266,18 @@ class TextDetector:
 
         return score_meme(Path(image), text, self.scorer, lang=lang).to_dict()
 
+    @python_words
     def explain(self, text: str, *, question: str | None = None, lang: str | None = None) -> Explanation:
         """Return which words carried the decision: each is left out in turn, and the score's fall is its weight.
+
+        Parameters
+        ----------
+        text : str
+            The text.
+        question : str, optional
+            The question; else the main one: the first that is yes/no.
+        lang : str, optional
+            The language of all texts, such as `en`; else detected.
 
         Example:
             davy.load("embedded").explain("What a day").strongest()
@@ -216,14 +288,22 @@ class TextDetector:
             raise UserError(f"Give one text to explain, not a {type(text).__name__}.")
         return explain(text, self.scorer, question=self.question(question).name if question else None, lang=lang)
 
-    def save(self, folder: str | Path) -> Path:
+    def save(self, folder: str | Path, *, overwrite: bool = False) -> Path:
         """Write the detector as a model folder, which `davy.load` and every `--model` take; return the folder.
+
+        Parameters
+        ----------
+        folder : str or Path
+            The folder to write to.
+        overwrite : bool
+            Replace a folder that exists.
 
         Example:
             davy.train(posts, gold={"hate": "label"}).save("mine")
         """
         out = Path(folder).expanduser()
-        require_empty_folder(out)
+        if not (overwrite and (out / MANIFEST).is_file()):
+            require_empty_folder(out)
         with replaced_folder(out) as draft:
             if isinstance(self.scorer, TrainableScorer) or hasattr(self.scorer, "save"):
                 self.scorer.save(draft)
@@ -235,6 +315,11 @@ class TextDetector:
 
     def to_huggingface(self, folder: str | Path) -> Path:
         """Write a folder that gives the same scores in transformers; return the folder.
+
+        Parameters
+        ----------
+        folder : str or Path
+            The folder to write to.
 
         Example:
             davy.train(posts, gold={"hate": "label"}, encoder="distilbert-base-uncased").to_huggingface("mine-hf")

@@ -55,6 +55,35 @@ def train(
     `strength`, of `xgboost` `trees` and `depth`. With `soft`, annotators' votes are learnt: columns `Q.votes`, or one
     row an answer.
 
+    Parameters
+    ----------
+    posts : frame, dataset, records or texts
+        The posts: pandas, polars (lazy, too), a dataset, a list of dicts or of texts.
+    gold : dict, optional
+        Question → column of settled answers, where it is not `Q.gold`.
+    label_none : bool
+        Cells such as `none` are a label, not a missing answer.
+    kind : {"tfidf", "xgboost", "majority"}
+        What is trained, where there is no `encoder`.
+    encoder : str, optional
+        A folder or a hub name of an encoder to fine-tune.
+    dev : frame, dataset or records, optional
+        Posts that choose an encoder's checkpoint.
+    scheme : str or Scheme, optional
+        The questions and their labels; else found by the labels.
+    text : str, optional
+        The column of the text, where its name is not one of the usual ones.
+    name : str, optional
+        What the detector is called.
+    out : str or Path, optional
+        The folder to write to; with `encoder`, a killed run goes on there.
+    soft : bool
+        Learn annotators' votes: columns `Q.votes`, or one row an answer.
+    seed : int
+        The seed of every random act.
+    **settings
+        `strength` of `tfidf`, `trees` and `depth` of `xgboost`, fields of an encoder's config.
+
     Example:
         detector = davy.train(posts, gold={"sexist": "label"}, kind="tfidf")
         detector = davy.train(posts, gold={"sexist": "label"}, encoder="distilbert-base-uncased", epochs=3)
@@ -100,6 +129,23 @@ def calibrate(
     `threshold` is `macro-f1`, `precision=0.9`, `recall=0.9`, `cost=5` (a miss is worth five false alarms) or None.
     The result's `calibration` says before and after.
 
+    Parameters
+    ----------
+    model : str, Path or TextDetector
+        The detector, as `davy.load` takes it.
+    posts : frame, dataset or records
+        Posts with settled answers that the detector did not learn from.
+    gold : dict, optional
+        Question → column of settled answers, where it is not `Q.gold`.
+    label_none : bool
+        Cells such as `none` are a label, not a missing answer.
+    threshold : str or None
+        `macro-f1`, `precision=0.9`, `recall=0.9`, `cost=5`, or None to leave thresholds alone.
+    temperature : bool
+        Temper the probabilities, too.
+    text : str, optional
+        The column of the text, where its name is not one of the usual ones.
+
     Example:
         better = davy.calibrate(detector, dev, gold={"sexist": "label"}, threshold="macro-f1")
         print(better.calibration)
@@ -136,6 +182,23 @@ def export(
 
     It is rounded to int8 unless `exact`. With `dev`, its settled answers set temperatures and thresholds; the result's
     `calibration` says before and after.
+
+    Parameters
+    ----------
+    model : str, Path or TextDetector
+        The detector, as `davy.load` takes it.
+    out : str or Path
+        The folder to write to.
+    dev : frame, dataset or records, optional
+        Posts with settled answers that set temperatures and thresholds.
+    gold : dict, optional
+        Question → column of settled answers, where it is not `Q.gold`.
+    threshold : str
+        The rule of the thresholds, as `calibrate` takes it.
+    exact : bool
+        Keep 32 bits instead of rounding to int8.
+    text : str, optional
+        The column of the text, where its name is not one of the usual ones.
 
     Example:
         small = davy.export(tuned, "small", dev=dev, gold={"sexist": "label"})

@@ -18,7 +18,7 @@ from typing import Annotated
 
 import polars as pl
 
-from davy.core.errors import UserError
+from davy.core.errors import MissingFile, UserError
 from davy.core.options import Option, Options
 from davy.corpus.collect.collect_run import CollectCounts, CollectRun, open_run
 from davy.corpus.collect.earlier_corpora import choose_posts
@@ -86,7 +86,7 @@ def gather(
     """Write the posts that the strategies take from the archives to `out`, and return what was done."""
     for path in paths:
         if not path.exists():
-            raise UserError(f"{path} does not exist. Name archives that do.")
+            raise MissingFile(f"{path} does not exist. Name archives that do.")
         if out.exists() and path.samefile(out):
             raise UserError(f"{out} is one of the archives. Write to another file.")
     run = {

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from davy.core.errors import UserError, nearest
+from davy.core.errors import UnknownName, UserError, nearest
 from davy.corpus.split.plan import ASIDE
 from davy.image.perceptual_hash import BITS, near_pairs
 from davy.text import duplicates
@@ -102,7 +102,7 @@ def column_of(posts: pl.DataFrame, name: str) -> pl.Series:
         return posts["meta"].str.json_path_match(f"$['{name[5:]}']").alias(name)
     known = [*posts.columns, *(c.removesuffix(".gold") for c in posts.columns if c.endswith(".gold"))]
     listed = ", ".join(column for column in known if len(column) <= 40)
-    raise UserError(f"There is no column {name!r} to split by; there are {listed}.{nearest(name, known)}") from None
+    raise UnknownName(f"There is no column {name!r} to split by; there are {listed}.{nearest(name, known)}") from None
 
 
 def _plain(name: str) -> str:

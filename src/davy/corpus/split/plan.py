@@ -103,6 +103,8 @@ def load(asked: str) -> SplitPlan:
         return SplitPlan(_ratios(asked), asked)
     if "=" in asked:
         return SplitPlan(_sizes(asked), asked)
+    if re.fullmatch(r"[\d.]+(?:[-:, ]+[\d.]+)+", asked):
+        raise UserError(f"{asked!r} is no plan. Shares are written {'/'.join(re.findall('[0-9.]+', asked))}.")
     return parse(yaml_objects.read_shipped_or_file(asked, PACKAGE, "plan"), asked)
 
 
@@ -150,6 +152,9 @@ def _checked(parts: dict[str, float | int | None], where: str) -> dict[str, floa
         raise UserError(f"{where}: the parts add up to {100 * shares:g} %, more than there is.")
     if sum(size is None for size in parts.values()) > 1:
         raise UserError(f"{where}: only one part can take the rest.")
+    if len(parts) < 2:
+        folds = " For k folds in Python: davy.sklearn.GroupedKFold." if "fold" in next(iter(parts)).casefold() else ""
+        raise UserError(f"{where}: a split has two parts or more, such as train=80%,test=20%.{folds}")
     if not any(size is None or size > 0 for size in parts.values()):
         raise UserError(f"{where}: every part is empty.")
     return parts

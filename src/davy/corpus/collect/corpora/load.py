@@ -20,7 +20,7 @@ import polars as pl
 from davy import schemes
 from davy.core.annotation import Verdict
 from davy.core.answers import GOLD, SEPARATOR, UnknownLabel, split_cell
-from davy.core.errors import UserError
+from davy.core.errors import MissingFile, UserError
 from davy.core.post import POST_COLUMNS
 from davy.core.scheme import Question, Scheme
 from davy.corpus.collect.corpora.descriptions import CorpusDescription, LabelColumn, describe
@@ -154,7 +154,7 @@ def verdicts(corpus: Corpus) -> Iterator[Verdict]:
 
 def _files(about: CorpusDescription, path: Path) -> list[Path]:
     if not path.exists():
-        raise UserError(f"{path} does not exist. Give the file or the folder of {about.name}.")
+        raise MissingFile(f"{path} does not exist. Give the file or the folder of {about.name}.")
     if path.is_file():
         return [path]
     found = dict.fromkeys(file for pattern in about.files for file in sorted(path.glob(pattern)) if file.is_file())
