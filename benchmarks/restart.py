@@ -4,7 +4,7 @@ The listening socket is held by this program, as systemd holds that of `davy.soc
 connections, half make a new one for each request. "rolling" starts the next server before the last one stops;
 "one after the other" is `systemctl restart`: meanwhile, new connections wait in the socket.
 
-    python -m benchmarks.restart [--requests 10000] [--workers 2] [--every 8] [--model embedded-en]
+    python -m benchmarks.restart [--requests 10000] [--workers 2] [--every 2] [--model embedded-en]
 """
 
 from __future__ import annotations
@@ -186,7 +186,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--requests", type=int, default=10_000)
     parser.add_argument("--workers", type=int, default=2)
-    parser.add_argument("--every", type=float, default=8.0)
+    parser.add_argument("--every", type=float, default=2.0)
     parser.add_argument("--model", default="embedded-en")
     asked = parser.parse_args()
     failed = 0

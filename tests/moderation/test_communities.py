@@ -42,6 +42,7 @@ from davy.moderation.store.communities import Community
 from davy.people.store import keys
 from davy.scoring.queue.detector import PostToScore
 from davy.server import app
+from davy.store import events
 from web_site import post
 
 TEXTS = ["a grumblefop", "a nice day", "another grumblefop"]
@@ -104,6 +105,16 @@ def test_a_community_decides_by_its_own_threshold_and_only_for_its_keys(site, ke
     made = decided(site)
     assert [(one.reference, one.decision) for one in made] == [("c0", "flag"), ("c1", "flag"), ("c2", "flag")]
     assert made[0].reasons[0]["question"] == "hate"
+
+
+def test_the_audit_has_what_a_community_began_with_and_old_and_new_values(site, key):
+    add(site, key, low=0.3, high=0.7)
+    with site.store.write() as db:
+        communities.change(db, "forum", by="shell", high=0.8, webhook="https://forum.example/hook", low=0.3)
+        made, changed = [it for it in events.latest(db) if it.about == "community forum"][::-1]
+    assert made.details == {"question": "hate", "low": 0.3, "high": 0.7, "keys": [key[0].id]}
+    after = {"high": 0.8, "webhook": "https://forum.example/hook"}
+    assert changed.details == {**after, "was": {"high": 0.7, "webhook": None}}
 
 
 def test_the_answer_has_the_decision_and_its_labels_agree_with_it(site, key):

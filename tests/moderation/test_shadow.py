@@ -8,9 +8,11 @@ from dataclasses import replace
 import pytest
 from test_serve_score import ask
 
+from davy.detectors import embedded
 from davy.moderation.server_part import Moderation
 from davy.moderation.shadow import compare_shadows
 from davy.moderation.store import shadows
+from davy.store import open_store
 from web_site import make_key, make_site
 
 
@@ -30,8 +32,6 @@ def scored(settings, empty_database, texts, **more):
         until = time.monotonic() + 60
         while made.app.state.context.part(Moderation).shadow._tasks and time.monotonic() < until:
             time.sleep(0.01)
-    from davy.store import open_store
-
     with open_store(settings.database) as store:
         return body, compare_shadows(store, differences=10)
 
@@ -47,6 +47,23 @@ def test_differences_are_counted_and_nobody_sees_the_shadow(settings, empty_data
     assert row.distance == pytest.approx(0.8 / 3)
     (difference,) = comparison.differences
     assert (difference.label, difference.shadow_label, difference.text) == ("not hateful", "hateful", None)
+
+
+@pytest.mark.skipif("embedded-en" not in embedded.shipped_names(), reason="no embedded detector")
+def test_a_shadow_is_compared_in_its_own_languages_alone(settings, empty_database):
+    made = make_site(replace(settings, shadow="embedded-en"), empty_database)
+    with made.started():
+        _, secret = make_key(made)
+        posts = [{"text": "a fine day", "lang": "en"}, {"text": "ein schöner Tag", "lang": "de"}]
+        posts += [{"text": "a fine day by the lake", "lang": "en-GB"}, {"text": "Guten Morgen", "lang": "de-AT"}]
+        assert ask(made, {"posts": posts}, secret).status_code == 200
+        until = time.monotonic() + 60
+        while made.app.state.context.part(Moderation).shadow._tasks and time.monotonic() < until:
+            time.sleep(0.01)
+        assert made.app.state.context.part(Moderation).shadow.passed_over == 0
+    with open_store(settings.database) as store:
+        (comparison,) = compare_shadows(store)
+    assert {(row.lang, row.n) for row in comparison.rows if row.question == "hate"} == {("en", 1), ("en-GB", 1)}
 
 
 def test_texts_are_kept_only_where_the_operator_and_the_sender_allow_it(settings, empty_database, stricter):

@@ -295,6 +295,52 @@ def test_a_scorer_that_threads_may_share_scores_short_requests_while_it_is_at_a_
     asyncio.run(scene())
 
 
+def test_short_requests_are_not_refused_for_a_long_one_beside_which_they_are_scored():
+    class Shared(Fake):
+        abilities = Abilities(parallel=True)
+
+        def score(self, posts):
+            if len(posts["text"][0]) > 2_000:
+                time.sleep(0.25)
+            return super().score(posts)
+
+    async def scene():
+        fake = Shared()
+        async with Batcher(fake, most_seconds=0.1) as batcher:
+            await batcher.score(posts(LONG[0] * 3))  # what characters cost is known now
+            fake.gate.clear()
+            long = asyncio.create_task(batcher.score(posts(LONG[0] * 3), sender="one"))
+            await until(lambda: batcher._working)
+            short = asyncio.create_task(batcher.score(posts("a"), sender="two"))
+            await asyncio.sleep(0)
+            with pytest.raises(QueueFull):
+                await batcher.score(posts("y" * 3_000), sender="three")
+            fake.gate.set()
+            assert lengths(await short) == [1]
+            await long
+
+    asyncio.run(scene())
+
+
+def test_one_short_text_on_a_machine_that_stalls_does_not_make_the_server_full():
+    async def scene():
+        fake = Fake()
+        async with Batcher(fake, most_seconds=0.5) as batcher:
+            for _ in range(3):
+                await batcher.score(posts(*LONG))
+            fake.seconds = 0.3
+            await batcher.score(posts("a"))
+            fake.seconds = 0.0
+            fake.gate.clear()
+            waiting = [asyncio.create_task(batcher.score(posts("b" * 500), sender=str(n))) for n in range(3)]
+            await until(lambda: batcher._working)
+            assert not batcher.is_full
+            fake.gate.set()
+            await asyncio.gather(*waiting)
+
+    asyncio.run(scene())
+
+
 def test_a_request_that_fails_in_one_slice_fails_whole_and_its_rest_is_not_scored():
     async def scene():
         fake = Fake()

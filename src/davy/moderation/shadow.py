@@ -1,8 +1,8 @@
 """A shadow: a second detector that scores what the first one answers, and the report on where the two differ.
 
-Nobody sees its answers. It works after the answer has left, in a queue of its own, and passes over posts when it can't
-keep up, so that the answering detector never waits for it. Sums and single differences go to the store every few
-seconds; texts only if the operator keeps them.
+Nobody sees its answers. Posts in languages that it was not made for are not compared. It works after the answer has
+left, in a queue of its own, and passes over posts when it can't keep up, so that the answering detector never waits for
+it. Sums and single differences go to the store every few seconds; texts only if the operator keeps them.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from typing import Any
 
+import numpy as np
 from anyio import to_thread
 
 from davy.core.errors import UserError
@@ -71,11 +72,20 @@ class Shadow:
             with self._store.write() as db:
                 shadows.add(db, counts.values(), differences)
 
+    def _reads(self, lang: str) -> bool:
+        """Return whether the shadow was made for a language; where that can't be told, the two are compared."""
+        made_for = self.detector.scorer.abilities.languages
+        return made_for is None or lang == "und" or lang.lower().partition("-")[0] in made_for
+
     async def _compare(self, answered: Detector, posts: list[PostToScore], scores: Scores, store_text: bool) -> None:
         try:
-            others = await self.detector.score(posts)
             languages = await to_thread.run_sync(_languages, posts)
-            self._add(answered, posts, (scores, others), languages, keep=self._keep_texts and store_text)
+            rows = [row for row, lang in enumerate(languages) if self._reads(lang)]
+            if not rows:
+                return
+            some = [posts[row] for row in rows]
+            pair = (scores.take(np.array(rows)), await self.detector.score(some))
+            self._add(answered, some, pair, [languages[row] for row in rows], keep=self._keep_texts and store_text)
         except UserError:  # its queue is full, or it can't score these
             self.passed_over += len(posts)
         except Exception as error:  # noqa: BLE001 — a shadow's fault must not reach whoever was answered

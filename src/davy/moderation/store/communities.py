@@ -116,7 +116,9 @@ def create(db: Connection, community: Community, *, by: str) -> Community:
         raise UserError(f"There is a community {community.name!r} already.", status=409)
     made = replace(community, made_at=now(), made_by=by, secret=_secret(community, None))
     _ROWS.insert(db, made)
-    events.record(db, by=by, what="community created", about=f"community {made.name}")
+    empty = _shown(Community(made.name, ""))
+    given = {name: value for name, value in _shown(made).items() if value != empty[name]}
+    events.record(db, by=by, what="community created", about=f"community {made.name}", **given)
     return made
 
 
@@ -127,13 +129,17 @@ def change(db: Connection, name: str, *, by: str, **changes: Any) -> Community:
     _check(made)
     made = replace(made, secret=_secret(made, before))
     _ROWS.replace(db, made, communities.c.name == name)
-    shown = {
-        key: asdict(value) if isinstance(value, Policy) else value
-        for key, value in changes.items()
-        if key not in ("secret", "basis")
-    }
-    events.record(db, by=by, what="community changed", about=f"community {name}", **shown)
+    old, new = _shown(before), _shown(made)
+    changed = [name for name in new if old[name] != new[name]]
+    now_so, was = {name: new[name] for name in changed}, {name: old[name] for name in changed}
+    events.record(db, by=by, what="community changed", about=f"community {name}", **now_so, was=was)
     return made
+
+
+def _shown(community: Community) -> dict[str, Any]:
+    """Return what the audit records of a community: all but its secrets and what the record says anyway."""
+    left_out = ("name", "secret", "salt", "basis", "made_at", "made_by")
+    return {name: value for name, value in asdict(community).items() if name not in left_out}
 
 
 def get(db: Connection, name: str) -> Community:

@@ -21,8 +21,11 @@ from davy.core.scorer import Scorer, Scores
 from davy.core.text_scorer import score_texts
 from davy.scoring.queue.fair_queue import NOBODY, POST_COST, SHORT, FairQueue, Request, Row, Slice
 
-NEW_SHARE = 0.2
-"""How much the last batch counts in the running mean of seconds a character."""
+KEPT_SHARE = 0.8
+"""How much of what was measured before counts beside the last batch, in the mean of seconds a character.
+
+Batches count by their size: a short text on a machine that stalls says little about what a character costs.
+"""
 MOST_COST = 10_000
 """Characters of a batch at most, whatever the scorer does in its time."""
 
@@ -83,6 +86,10 @@ class Batcher:
         self._most_seconds = most_seconds
         self._cost_seconds = 0.0
         """Seconds a character."""
+        self._spent = self._done = 0.0
+        """Seconds and characters of the last batches, older ones counting less."""
+        self._long = 0
+        """Characters of the long batch that is being scored; short requests have a thread of their own meanwhile."""
         self._working = 0
         """Characters that are being scored."""
         self._queue = FairQueue()
@@ -148,7 +155,8 @@ class Batcher:
 
     def expected_seconds(self, sender: str = "", cost: int = POST_COST) -> float:
         """Return how long a request of a sender would wait for others that came before, by what batches took."""
-        return (self._queue.before(sender, cost) + self._working) * self._cost_seconds
+        beside = self._long if cost <= SHORT and self._abilities.parallel else 0
+        return (self._queue.before(sender, cost) + self._working - beside) * self._cost_seconds
 
     @property
     def is_full(self) -> bool:
@@ -177,11 +185,13 @@ class Batcher:
                 if not self._closing:  # whatever else has come by now shares the batch
                     await asyncio.sleep(self._wait)
             if batch := self._queue.take(self._largest, self._most_cost()):
-                self._is_at_long = sum(it.cost for it in batch) > SHORT
+                cost = sum(it.cost for it in batch)
+                self._is_at_long = cost > SHORT
+                self._long = cost if self._is_at_long else 0
                 if self._is_at_long and self._queue.has_short():
                     self._short_arrived.set()
                 await self._answer(batch)
-                self._is_at_long = False
+                self._is_at_long, self._long = False, 0
 
     async def _work_on_short(self) -> None:
         """Score short requests while the scorer is at long ones."""
@@ -231,8 +241,9 @@ class Batcher:
             parts, seconds = await loop.run_in_executor(self._threads, self._parts, [it.rows for it in batch])
         finally:
             self._working -= cost
-        share = NEW_SHARE if self._cost_seconds else 1.0
-        self._cost_seconds += share * (seconds / cost - self._cost_seconds)
+        self._spent = KEPT_SHARE * self._spent + seconds
+        self._done = KEPT_SHARE * self._done + cost
+        self._cost_seconds = self._spent / self._done
         return parts
 
     def _parts(self, slices: list[Sequence[Row]]) -> tuple[list[Scores], float]:
