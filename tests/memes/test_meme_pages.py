@@ -415,3 +415,25 @@ def test_settled_memes_are_drawn_into_batches_for_people_who_never_saw_them(meme
         sheet = labelling.next_sheet(db, memes.bench.project, di)
         labelling.save(db, sheet, HATEFUL, annotation_id=new_id())
     assert "100.0%" in manager.get("/projects/memes/memes/figures").text
+
+
+def test_a_manager_fills_the_library_in_the_browser_with_licence_and_credit(memes: MemeSite):
+    client = memes.as_("expert")
+    path, page = "/projects/memes/library/upload", "/projects/memes/library"
+    files = [("pictures", (f"red_boat_{n}.png", draw(40 + n))) for n in range(2)]
+    form = {"csrf": token_in(client.get(page).text), "picture_credit": "A. Person", "words": "harbour"}
+    refused = client.post(path, data=form, files=files)
+    assert refused.status_code == 422
+    assert "has no licence" in refused.text
+    assert 'value="A. Person"' in refused.text
+    added = client.post(path, data={**form, "picture_licence": "CC0-1.0"}, files=files)
+    assert added.status_code == 303, added.text
+    shown = client.get(f"{page}?words=boat").text
+    assert "2 of 2 pictures are new" in shown
+    assert shown.count("CC0-1.0 · A. Person") == 2
+    with memes.site.store.read() as db:
+        found = [row for row in image_library.all_images(db) if "boat" in row.words]
+    assert [row.words for row in found] == ["red boat 0 harbour", "red boat 1 harbour"]
+    wrong = client.post(path, data={**form, "picture_licence": "CC0-1.0"}, files=[("pictures", ("a.png", b"no"))])
+    assert wrong.status_code in (415, 422)
+    assert "Add pictures" not in memes.as_("ada").get(page).text

@@ -109,6 +109,22 @@ def test_a_picture_is_scored_by_what_stands_on_it(site):
         assert refused.status_code in (415, 422)
 
 
+def test_the_shipped_detectors_of_memes_are_offered_by_name_where_pictures_are_scored(site):
+    client = site.as_("annotator")
+    page = client.get("/score?kind=picture").text
+    assert page.index(f'<option value="{LOOKS}"') < page.index('<option value="embedded-memes"')
+    assert LOOKS not in client.get("/score").text
+    form = {"csrf": token_in(page), "text": "Wash your hands", "model": LOOKS}
+    answer = client.post("/score/upload", data=form, files={"picture": ("a.png", draw(1))})
+    assert answer.status_code == 200
+    assert "looked at the picture too" in answer.text
+    assert f'<option value="{LOOKS}" selected>' in answer.text
+    assert post(client, "/score", {"text": "a fine day", "model": LOOKS}, page="/score").status_code == 404
+    listed = site.as_("admin").get("/detectors").text
+    assert f"Use {LOOKS} as detector" in listed
+    assert "Installed on this server" not in client.get("/detectors").text
+
+
 def test_a_detector_that_looks_scores_a_picture_and_says_that_a_text_alone_is_not_enough(settings, empty_database):
     with make_site(replace(settings, model=LOOKS), empty_database).started() as site:
         client = site.as_("annotator")

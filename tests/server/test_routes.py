@@ -206,6 +206,7 @@ POST /projects/{project_id}/images/upload                                   >---
 GET  /projects/{project_id}/images/{key}                                    >-++++--+
 GET  /projects/{project_id}/library                                         >-++++--+
 GET  /projects/{project_id}/library/{key}/small.jpg                         >-++++--+
+POST /projects/{project_id}/library/upload                                  >---+---+
 GET  /projects/{project_id}/memes                                           >-++++--+
 POST /projects/{project_id}/memes/undo/{path}                               >-++-----
 GET  /projects/{project_id}/memes/filter                                    >-++-----

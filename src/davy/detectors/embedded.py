@@ -40,6 +40,8 @@ LARGE = "embedded-en-large"
 LOOKS = "embedded-memes-pictures"
 PACKAGES: Mapping[str, str] = {LARGE: "davy_large", LOOKS: "davy_memes"}
 """Detector → the package that holds its weights, where it is not this one."""
+MEMES: tuple[str, ...] = (LOOKS, "embedded-memes")
+"""The detectors of memes, the one that looks at pictures first; both are asked by their names alone."""
 SURE = 0.3
 """Of 5,733 short German posts 97.1 % are routed right from here on, 95.9 % from one half on; of English ones 99.5 %."""
 _ADDRESSES = re.compile(r"@\w+|https?://\S+|\[(?:USER|URL)\]")
@@ -238,6 +240,11 @@ def shipped_names() -> list[str]:
     """Return the names of the embedded detectors whose weights are installed."""
     names = {path.parent.name for path in WEIGHTS.glob(f"*/{MANIFEST}")}
     return sorted(names | {name for name in PACKAGES if weights_folder(name) is not None})
+
+
+def installed_memes() -> list[str]:
+    """Return the detectors of memes whose weights are installed."""
+    return [name for name in MEMES if weights_folder(name) is not None]
 
 
 def detect_languages(texts: list[str]) -> list[str]:

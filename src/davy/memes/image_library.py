@@ -1,22 +1,22 @@
 """The image library: fill it with licensed pictures, and search it by words and by what a picture looks like.
 
-A folder in, or a table with the columns `image`, `words`, `licence`, `credit` and `source`. A picture without a licence
-is refused: nobody could say later whether a meme may be published.
+A folder or uploaded pictures in, or a table with the columns `image`, `words`, `licence`, `credit` and `source`. A
+picture without a licence is refused: nobody could say later whether a meme may be published.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from davy.annotation.project import images as pictures
-from davy.annotation.project.images import Credit, pictures_in_folder
+from davy.annotation.project.images import Credit, PictureFiles, pictures_in_folder
 from davy.annotation.project.store import images
 from davy.annotation.project.store.images import StoredImage
-from davy.core.errors import UserError
+from davy.core.errors import KeyedError, UserError
 from davy.core.reporter import SILENT, Reporter
 from davy.files import tables
 from davy.image.perceptual_hash import likeness, pack_likeness, unpack_likenesses
@@ -71,21 +71,25 @@ class LibraryFile:
     """A picture file that is to come into the library."""
 
     name: str
-    path: Path
+    read: Callable[[], bytes]
     words: str
     credit: Credit
 
 
 def add_to_library(
-    store: Store, source: Path, *, credit: Credit, words: str = "", by: str, reporter: Reporter = SILENT
+    store: Store, source: Path | PictureFiles, *, credit: Credit, words: str = "", by: str, reporter: Reporter = SILENT
 ) -> tuple[int, int]:
-    """Add the pictures of a folder or a table; return how many are new and how many were given.
+    """Add the pictures of a folder, a table or a form; return how many are new and how many were given.
 
     `credit` and `words` hold for those that have none of their own. All come in, or none.
     """
-    files = list(_table_files(source, credit, words) if source.is_file() else _folder_files(source, credit, words))
+    if isinstance(source, Path) and source.is_file():
+        files = list(_table_files(source, credit, words))
+    else:
+        found = pictures_in_folder(source) if isinstance(source, Path) else source
+        files = list(_picture_files(found, credit, words))
     if not files:
-        raise UserError(f"There are no pictures in {source}.")
+        raise KeyedError("no_pictures_in", f"There are no pictures in {source}.")
     for file in files:
         _check(file)
     folder = pictures.folder_of(store)
@@ -94,7 +98,7 @@ def add_to_library(
     reporter.begin("Adding pictures", len(files))
     try:
         for file in files:
-            picture = read_picture(file.path, name=f"The picture {file.name!r}")
+            picture = read_picture(file.read(), name=f"The picture {file.name!r}")
             kept = folder.put(picture)
             if kept.is_new:
                 new_keys.add(kept.key)
@@ -109,7 +113,7 @@ def add_to_library(
             n = image_library.add(db, rows, by=by)
             for file, row in zip(files, rows, strict=True):
                 if folder.find(row.key) is None:  # whoever wrote it first has taken it away
-                    new_keys.add(folder.put(read_picture(file.path)).key)
+                    new_keys.add(folder.put(read_picture(file.read())).key)
     except BaseException:
         with store.write() as db:
             pictures.discard_unused(db, folder, new_keys)
@@ -125,12 +129,11 @@ def find_in_library(store: Store, words: str = "", *, like: Path | None = None, 
         return search_library(image_library.all_images(db), words, like=vector, most=most)
 
 
-def _folder_files(folder: Path, credit: Credit, words: str) -> Iterator[LibraryFile]:
-    files = pictures_in_folder(folder)
-    for name in files.read:
+def _picture_files(files: PictureFiles, credit: Credit, words: str) -> Iterator[LibraryFile]:
+    for name, read in files.read.items():
         own = files.credits.get(name) or files.credits.get(Path(name).name) or credit
         spoken = re.sub(r"[^\w]+|_+", " ", str(Path(name).with_suffix(""))).strip()
-        yield LibraryFile(name, folder / name, f"{spoken} {words}".strip(), own)
+        yield LibraryFile(name, read, f"{spoken} {words}".strip(), own)
 
 
 def _table_files(path: Path, credit: Credit, words: str) -> Iterator[LibraryFile]:
@@ -141,7 +144,10 @@ def _table_files(path: Path, credit: Credit, words: str) -> Iterator[LibraryFile
     for row in frame.iter_rows(named=True):
         name = _cell(row, "image")
         own = Credit(*(_cell(row, column) or getattr(credit, column) for column in ("licence", "credit", "source")))
-        yield LibraryFile(name, path.parent / name, _cell(row, "words") or words, own)
+        file = path.parent / name
+        if own.licence and not file.is_file():
+            raise UserError(f"There is no picture {name[:80]!r} beside the table. Write paths from the table's folder.")
+        yield LibraryFile(name, file.read_bytes, _cell(row, "words") or words, own)
 
 
 def _cell(row: dict[str, Any], column: str) -> str:
@@ -151,10 +157,8 @@ def _cell(row: dict[str, Any], column: str) -> str:
 
 def _check(file: LibraryFile) -> None:
     if not file.credit.licence:
-        raise UserError(f"The picture {file.name[:80]!r} has no licence. Give --licence, or a column licence.")
-    if not file.path.is_file():
-        raise UserError(
-            f"There is no picture {file.name[:80]!r} beside the table. Write paths from the table's folder."
-        )
+        message = f"The picture {file.name[:80]!r} has no licence. Give --licence, or a column licence."
+        raise KeyedError("library_licence", message, name=file.name[:80])
     if len(file.words) > LONGEST_WORDS:
-        raise UserError(f"The words of {file.name[:80]!r} have {len(file.words)} characters; at most {LONGEST_WORDS}.")
+        message = f"The words of {file.name[:80]!r} have {len(file.words)} characters; at most {LONGEST_WORDS}."
+        raise KeyedError("library_words", message, name=file.name[:80], most=LONGEST_WORDS)

@@ -6,6 +6,7 @@ Everybody who may score texts sees the active ones with their cards; admins load
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Annotated
 
 from anyio import from_thread
@@ -15,7 +16,8 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from davy.detectors import store as detectors
-from davy.detectors.model_cards import model_cards
+from davy.detectors.embedded import shipped_names
+from davy.detectors.model_cards import ModelCard, model_cards
 from davy.detectors.registered import register_detector
 from davy.detectors.store import RegisteredDetector
 from davy.jobs.store import Job
@@ -118,6 +120,7 @@ def _page(request: Request, *, form: FormData | None = None, wrong: str = "", st
         started=context.part(Detectors).started,
         cards={entry.id: model_cards(entry.source) for entry in order} | {STARTED: model_cards(context.settings.model)},
         trained=_trained(request) if manages else [],
+        installed=_installed(request, entries) if manages else [],
         manages=manages,
         title_of=lambda question: question_title(question, render.translator_of(request).lang),
         has_default=any(entry.is_default for entry in entries),
@@ -177,6 +180,12 @@ def change(request: Request, detector_id: str, act: str, who: Manages, form: For
 def _refresh(request: Request) -> None:
     """Let this process know at once; the others look every two seconds."""
     from_thread.run(context_of(request).part(Detectors).refresh)
+
+
+def _installed(request: Request, entries: Sequence[RegisteredDetector]) -> list[tuple[str, tuple[ModelCard, ...]]]:
+    """Return the shipped detectors whose weights are installed and that the server does not use yet, with cards."""
+    used = {context_of(request).settings.model, *(entry.source for entry in entries if entry.state == "active")}
+    return [(name, model_cards(name)) for name in shipped_names() if name not in used]
 
 
 def _trained(request: Request) -> list[tuple[Job, RegisteredDetector]]:

@@ -14,6 +14,7 @@ from starlette.requests import Request
 
 from davy.annotation.project.store import projects
 from davy.core.errors import UserError
+from davy.detectors import embedded
 from davy.detectors import folder as folders
 from davy.detectors import store as detectors
 from davy.detectors.store import RegisteredDetector
@@ -23,7 +24,8 @@ from davy.people.store.users import User
 from davy.runs.jobs.training import TRAIN
 from davy.scoring.queue.detector import Detector
 from davy.scoring.queue.detectors import Detectors
-from davy.store import Connection
+from davy.store import Connection, events
+from davy.store.columns import now
 from davy.web.context import context_of
 from davy.web.errors import LocalizedError
 from davy.web.settings import DEMO_WORD_LIST
@@ -104,9 +106,31 @@ def trained_entry(job: Job) -> RegisteredDetector | None:
     )  # fmt: skip
 
 
-async def find_detector(request: Request, who: User, key: str) -> Detector:
-    """Return the detector that a form names, loaded; a project's own only for those who run the project."""
+def installed_for_memes(request: Request) -> list[str]:
+    """Return the shipped detectors of memes that are installed and that the server does not know by name yet."""
+    return [name for name in embedded.installed_memes() if name not in context_of(request).part(Detectors).names]
+
+
+def _shipped_entry(name: str) -> RegisteredDetector:
+    """Return a shipped detector as the registry would have it."""
+    path = embedded.weights_folder(name)
+    assert path is not None  # only those that are installed are offered
+    manifest = folders.read(path, check=False)
+    questions = tuple(question.name for question in manifest.questions)
+    return RegisteredDetector(
+        f"shipped:{name}", name, manifest.version, name, "active", False, questions, {},
+        manifest.settings.get(folders.DATA), now(), events.SHELL,
+    )  # fmt: skip
+
+
+async def find_detector(request: Request, who: User, key: str, *, pictures: bool = False) -> Detector:
+    """Return the detector that a form names, loaded; a project's own only for those who run the project.
+
+    For `pictures`, the shipped detectors of memes can be named although nobody has added them.
+    """
     context = context_of(request)
+    if pictures and key in installed_for_memes(request):
+        return await context.part(Detectors).open(await to_thread.run_sync(_shipped_entry, key))
     if not key.startswith(TRAINED):
         return await context.part(Detectors).find(key or None)
     entry = await to_thread.run_sync(_trained, request, who, key)

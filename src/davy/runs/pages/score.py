@@ -16,10 +16,11 @@ from starlette.responses import Response
 from davy.annotation.project.pages.upload_form import UploadForm
 from davy.core.errors import UserError
 from davy.core.scorer import Scorer, Scores
+from davy.detectors.embedded import LOOKS
 from davy.image.picture import Picture, read_picture
 from davy.people.pages.visitor import Form, allowed, check_rate, field
 from davy.people.store.users import User
-from davy.runs.pages.detector_choices import find_detector, list_choices
+from davy.runs.pages.detector_choices import find_detector, installed_for_memes, list_choices
 from davy.scoring.queue.detector import Detector, PostToScore, answer_tree, question_title, verdict_text
 from davy.scoring.queue.detectors import Detectors
 from davy.scoring.queue.pictures import MOST_PIXELS
@@ -77,7 +78,7 @@ async def score_picture(request: Request, who: MayScore, form: UploadForm) -> Re
     }
     try:
         picture = await to_thread.run_sync(_picture, form)
-        detector = await find_detector(request, who, asked["model"])
+        detector = await find_detector(request, who, asked["model"], pictures=True)
         result = await _picture_result(request, who, detector, picture, asked["text"])
     except UserError as error:
         return await _refused(request, who, error, **asked)
@@ -217,6 +218,8 @@ def _page(
         wrong=wrong,
         most=context_of(request).settings.max_text,
         choices=list_choices(request, who),
+        installed=installed_for_memes(request) if kind == "picture" else [],
+        looks=LOOKS,
         names=context_of(request).part(Detectors).names,
         model=model,
         other=other,
