@@ -9,13 +9,15 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal
 
+from davy.core.install import install_extra
+
 try:
     from sklearn.base import BaseEstimator, ClassifierMixin, TransformerMixin
     from sklearn.utils.class_weight import compute_sample_weight
     from sklearn.utils.multiclass import check_classification_targets, unique_labels
     from sklearn.utils.validation import _check_sample_weight, check_consistent_length, check_is_fitted, column_or_1d
 except ModuleNotFoundError as error:  # one clear line in place of a trace into scikit-learn
-    raise ModuleNotFoundError("davy.sklearn needs scikit-learn: pip install 'davy[train]'") from error
+    raise ModuleNotFoundError(f"davy.sklearn needs scikit-learn: {install_extra('train')}") from error
 
 if TYPE_CHECKING:
     from davy.scoring.text_detector import TextDetector

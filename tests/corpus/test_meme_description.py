@@ -101,7 +101,7 @@ def test_without_kinds_classes_are_the_answers_and_without_the_extra_one_line_sa
     from davy.detectors import object_boxes
 
     def missing():
-        raise UserError("Finding objects needs an extra: pip install 'davy[memes]'.")
+        raise UserError("Finding objects needs an extra: pip install '.[memes]'.")
 
     monkeypatch.setattr(object_boxes, "ObjectDetector", missing)
     rows = pl.read_ndjson(corpus / "train.jsonl").drop("kind")
@@ -110,7 +110,7 @@ def test_without_kinds_classes_are_the_answers_and_without_the_extra_one_line_sa
     assert made.memes is None or made.memes.class_by != "kind"
     assert run(["describe", str(corpus / "train.jsonl"), "--corpus", "hateful-memes", "--images", str(corpus)]) == 0
     said = capsys.readouterr()
-    assert "pip install 'davy[memes]'" in said.err
+    assert "pip install '.[memes]'" in said.err
     assert "hateful" in said.out
     write_description(made, corpus / "plain")
     assert (corpus / "plain" / "report.html").is_file()

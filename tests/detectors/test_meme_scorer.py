@@ -140,7 +140,7 @@ def test_a_missing_extra_is_one_line(saved, memes, monkeypatch, capsys):
     monkeypatch.setitem(sys.modules, "torch", None)
     assert run(["score", "--image", str(memes / "1.png"), "--text", "a", "--model", str(saved)]) == 2
     said = capsys.readouterr().err
-    assert "pip install 'davy[train]'" in said or "pip install 'davy[memes" in said
+    assert "pip install '.[train]'" in said or "pip install '.[memes" in said
     assert said.count("\n") == 1
 
 

@@ -58,5 +58,5 @@ def test_with_a_text_nothing_is_read_so_the_base_install_will_do(capsys, monkeyp
     assert "scored the text given alone" in capsys.readouterr().err
     assert run(command) == 2
     said = capsys.readouterr().err
-    assert "pip install 'davy[memes]'" in said
+    assert "pip install '.[memes]'" in said
     assert said.count("\n") == 1

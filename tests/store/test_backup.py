@@ -274,7 +274,7 @@ def test_a_sqlite_file_in_use_is_not_replaced(tmp_path):
 def test_a_file_of_a_newer_davy_is_refused(store, other_url, tmp_path):
     write_backup(store, tmp_path / "b.davy")
     rewrite(tmp_path / "b.davy", lambda manifest: manifest.update(database_version="9999"))
-    with pytest.raises(UserError, match=r"of version 9999.*pip install --upgrade davy"):
+    with pytest.raises(UserError, match=r"of version 9999.*git pull"):
         restore(tmp_path / "b.davy", other_url)
 
 

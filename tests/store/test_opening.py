@@ -24,7 +24,7 @@ from davy.store.store import Store, make_engine
 from davy.store.url import parse_url
 
 NOW, LATER = schema_versions.newest_version(), "9998"
-N_TABLES = 57
+N_TABLES = 58
 
 
 def described(store: Store) -> dict[str, object]:
@@ -146,7 +146,7 @@ def set_version(url: str, version: str) -> None:
 def test_a_newer_database_is_left_alone(database_url):
     set_version(database_url, "9999")
     for options in ({}, {"create": True}, {"upgrade": True}):
-        with pytest.raises(UserError, match=r"newer Davy: it is of version 9999.*pip install --upgrade davy"):
+        with pytest.raises(UserError, match=r"newer Davy: it is of version 9999.*git pull"):
             open_store(database_url, **options)
 
 
@@ -316,7 +316,7 @@ def test_postgresql_without_its_driver_says_what_to_install(monkeypatch):
         return real(name, *rest)
 
     monkeypatch.setattr(builtins, "__import__", without)
-    with pytest.raises(UserError, match=r"pip install 'davy\[postgres\]'"):
+    with pytest.raises(UserError, match=r"pip install '.\[postgres\]'"):
         open_store("postgresql://localhost/davy")
 
 

@@ -7,6 +7,8 @@ Anything else that is raised is our bug and shows its traceback in the log.
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 
+from davy.core.install import install_extra
+
 EXTRAS = {
     "train": (
         *("accelerate", "huggingface_hub", "ml_dtypes", "onnx", "peft", "safetensors", "scipy", "sklearn", "torch"),
@@ -81,4 +83,4 @@ def missing_extra(error: ModuleNotFoundError) -> UserError | None:
     extra = next((name for name, packages in EXTRAS.items() if root in packages), None)
     if extra is None:
         return None
-    return UserError(f"This needs {root!r}, which is not installed: pip install 'davy[{extra}]'", status=501)
+    return UserError(f"This needs {root!r}, which is not installed: {install_extra(extra)}", status=501)

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from davy.core.errors import UserError
+from davy.core.install import install_package
 from davy.detectors import store as detectors
 from davy.detectors.registered import register_detector
 from davy.scoring.scorers import load_scorer
@@ -247,9 +248,12 @@ def _state(name: str) -> str:
 
     if name.startswith("embedded"):
         asks = {"embedded": [*ROUTES.values()], "embedded-careful": [*ROUTES.values(), "embedded-en-large"]}
-        held = [it for it in asks.get(name, [name]) if it in shipped_names()]
+        shipped = shipped_names()
+        held = [detector for detector in asks.get(name, [name]) if detector in shipped]
         if not held:
             return "no weights in this installation"
+        if name == "embedded-careful" and "embedded-en-large" not in shipped:
+            return f"needs embedded-en-large: {install_package('davy-large')}"
         return f"ready: asks {', '.join(held)}" if name in asks else "ready"
     if name in KEYS:
         return "key is set" if os.environ.get(KEYS[name]) else f"needs {KEYS[name]}"

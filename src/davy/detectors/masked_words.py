@@ -9,6 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from davy.core.errors import UserError
+from davy.core.install import install_extra
 from davy.detectors import encoder
 from davy.detectors.encoder import encoder_error, silence_transformers
 
@@ -29,9 +30,7 @@ def suggest_words(texts: list[str], model: str, *, most: int = 20) -> list[Sugge
         import torch
         from transformers import AutoModelForMaskedLM, AutoTokenizer
     except ModuleNotFoundError as error:
-        raise UserError(
-            f"Suggestions need {error.name!r}, which is not installed: pip install 'davy[train]'."
-        ) from None
+        raise UserError(f"Suggestions need {error.name!r}, which is not installed: {install_extra('train')}.") from None
 
     for text in texts:
         if text.count(GAP) != 1:

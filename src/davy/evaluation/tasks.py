@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from davy.core.errors import UserError, nearest
+from davy.core.install import install_extra
 from davy.core.scheme import Question
 from davy.measure.classification import MARGIN_FIGURES
 from davy.measure.intervals import Floats
@@ -99,7 +100,7 @@ def sklearn_metric(name: str, kind: str = "labels") -> Callable[[Any, Any, Float
     try:
         from sklearn import metrics
     except ImportError:
-        raise UserError(f"Metric {name!r} needs scikit-learn: pip install 'davy[train]'") from None
+        raise UserError(f"Metric {name!r} needs scikit-learn: {install_extra('train')}") from None
     scorers = {known: metrics.get_scorer(known) for known in metrics.get_scorer_names()}
     if name in scorers:
         scorer = scorers[name]

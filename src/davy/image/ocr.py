@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from davy.core.errors import UserError
+from davy.core.install import install_extra
 
 if TYPE_CHECKING:
     from PIL.Image import Image
@@ -40,7 +41,7 @@ def reader() -> Any:
     try:
         from rapidocr import RapidOCR
     except ModuleNotFoundError:
-        raise UserError("Reading text from pictures needs an extra: pip install 'davy[memes]'.", status=501) from None
+        raise UserError(f"Reading text from pictures needs an extra: {install_extra('memes')}.", status=501) from None
     return RapidOCR(params={"Global.log_level": "critical"})
 
 

@@ -13,6 +13,7 @@ from davy.annotation.project.cli.project import Name
 from davy.annotation.project.project_scheme import scheme_of
 from davy.annotation.project.store import projects
 from davy.core.errors import UserError
+from davy.core.install import install_extra
 from davy.core.options import Option
 from davy.jobs.job_files import files_folder
 from davy.rounds.attack import AttackResult, attack_target
@@ -68,7 +69,7 @@ def close(
         return
     console.out().print(choice_table(closed.outcome.results, closed.outcome.this, by=choose_by).rich())
     if not has_encoders():
-        console.note("Only n-grams could be tried here. Encoders need the extra train: pip install 'davy[train]'")
+        console.note(f"Only n-grams could be tried here. Encoders need the extra train: {install_extra('train')}")
 
 
 def status(project: Name, database: Database = None, json: Json = False) -> None:

@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import IO, Any
 
 from davy.core.errors import UserError
+from davy.core.install import update_davy
 from davy.store.backup import FORMAT, FORMAT_VERSION, KINDS, backup_of
 
 LONGEST_LINE = 64 * 1024 * 1024
@@ -162,7 +163,7 @@ def _check_manifest(manifest: Any) -> None:
     if not isinstance(manifest, dict) or manifest.get("format") != FORMAT:
         raise ValueError("it is not a backup of Davy's")
     if manifest.get("format_version") != FORMAT_VERSION:
-        raise ValueError("it was made by a newer Davy; update this one: pip install --upgrade davy")
+        raise ValueError(f"it was made by a newer Davy; update this one: {update_davy()}")
     tables = manifest.get("tables")
     texts = (manifest.get("database_version"), manifest.get("davy"), manifest.get("made_at"))
     if not isinstance(tables, dict) or not all(isinstance(it, str) for it in texts):

@@ -16,6 +16,7 @@ from sqlalchemy import Connection
 from sqlalchemy.engine import URL
 
 from davy.core.errors import UserError
+from davy.core.install import update_davy
 from davy.files.atomic import atomic_path
 from davy.store import schema_versions
 from davy.store.store import Store, make_engine
@@ -87,7 +88,7 @@ def _is_older(store: Store, found: str, *, upgrade: bool) -> bool:
     if found not in known:
         raise UserError(
             f"{store} was made by a newer Davy: it is of version {found}, and this one knows up to {known[-1]}. "
-            "Update Davy: pip install --upgrade davy"
+            f"Update Davy: {update_davy()}"
         )
     if not upgrade:
         raise UserError(

@@ -19,6 +19,7 @@ from sqlalchemy import Connection, Table, column, insert, inspect, table, text, 
 from sqlalchemy.exc import DataError, IntegrityError
 
 from davy.core.errors import UserError
+from davy.core.install import update_davy
 from davy.files import atomic
 from davy.people.store.tables import sessions
 from davy.store import events, schema_versions
@@ -56,7 +57,7 @@ def restore(
         if file.backup.database_version not in schema_versions.list_versions():
             raise UserError(
                 f"{source} is of version {file.backup.database_version}, and this Davy knows up to "
-                f"{schema_versions.newest_version()}. Update Davy: pip install --upgrade davy"
+                f"{schema_versions.newest_version()}. Update Davy: {update_davy()}"
             )
         if file.backup.images and images is None:
             raise UserError("The backup has pictures. Set DAVY_IMAGES to the folder that they go to.")

@@ -14,6 +14,7 @@ from sqlalchemy.engine import URL, make_url
 from sqlalchemy.exc import ArgumentError
 
 from davy.core.errors import UserError
+from davy.core.install import install_extra
 
 DEFAULT = "sqlite:///davy.sqlite"
 HOW = "Write it as sqlite:///davy.sqlite or postgresql://user:password@host/name."
@@ -65,7 +66,7 @@ def _postgres(url: URL) -> URL:
     try:
         import psycopg  # noqa: F401
     except ImportError:
-        raise UserError("PostgreSQL needs the psycopg package. Install it: pip install 'davy[postgres]'") from None
+        raise UserError(f"PostgreSQL needs the psycopg package. Install it: {install_extra('postgres')}") from None
     if not url.database:
         raise UserError("The PostgreSQL URL names no database. Write postgresql://user:password@host/name.")
     password = url.password or os.environ.get("DAVY_DATABASE_PASSWORD")

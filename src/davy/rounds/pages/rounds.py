@@ -23,6 +23,7 @@ from davy.annotation.project.pages.upload_form import UploadForm, read_posts
 from davy.annotation.project.project_scheme import scheme_of
 from davy.annotation.project.store import members
 from davy.core import Scheme, UserError
+from davy.core.install import install_extra
 from davy.core.metric import FEWEST
 from davy.jobs import job_files
 from davy.jobs import store as jobs
@@ -318,6 +319,7 @@ def _page(request: Request, place: ProjectAccess, round_number: str, *, wrong: s
         waiting=waiting,
         architectures=_architectures(request),
         encoders=has_encoders(),
+        install_train=install_extra("train"),
         times=TIMES,
         ways=EMOJI,
         table=choice_table(results, round_.outcome["round"], by=round_.outcome["chosen_by"]) if results else None,

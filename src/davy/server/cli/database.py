@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from davy.core.install import update_davy
 from davy.shell import console
 from davy.shell.options import Database, Json
 from davy.store import default_url, open_store
@@ -52,7 +53,7 @@ def status(database: Database = None, json: Json = False) -> None:
     if found is None:
         console.note("It is empty. Make its tables: davy database create")
     elif found != needed:
-        newer = "Update Davy: pip install --upgrade davy" if found > needed else "Run: davy database upgrade"
+        newer = f"Update Davy: {update_davy()}" if found > needed else "Run: davy database upgrade"
         console.note(f"This Davy needs version {needed}. {newer}")
 
 
