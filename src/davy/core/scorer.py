@@ -65,9 +65,10 @@ class Abilities:
     """Returns the same scorer with each question answered by itself; None where answers are not decoded together."""
     parallel: bool = False
     """Whether several threads may ask it at once."""
-    recalibrated: Callable[[Mapping[str, float], Mapping[str, float]], Scorer] | None = None
-    """Returns the same scorer with temperatures for its logits and with thresholds; None where it is the same to
-    temper its answers."""
+    recalibrated: Callable[[Mapping[str, float], Mapping[str, float], Mapping[str, float]], Scorer] | None = None
+    """Returns the same scorer with temperatures, thresholds and shifts; None where it is the same to move answers."""
+    at_prevalence: Callable[[float | Mapping[str, float]], Scorer] | None = None
+    """Returns the same scorer for posts of which so many are a yes; None where it can't."""
 
 
 PLAIN = Abilities()

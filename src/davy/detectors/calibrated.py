@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 import shutil
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -19,6 +19,7 @@ from davy.core.scheme import Question
 from davy.core.scorer import Abilities, Scorer, Scores
 from davy.detectors import folder as folders
 from davy.detectors.baselines import content_hash
+from davy.detectors.prevalence import Prevalence, moved, shifts_to
 from davy.detectors.training_text_index import LearntTexts, seen_by_any
 
 if TYPE_CHECKING:
@@ -53,6 +54,8 @@ SHARPEST = 4.0
 """Logits are multiplied or divided by so much at most: few posts that are all right would ask for certainty."""
 SELF_CALIBRATED: tuple[str, ...] = ("onnx", "transformer", "meme", "meme-onnx")
 """The engines that apply their manifest's temperatures and thresholds themselves."""
+SELF_SHIFTED = "onnx"
+"""The one of them that applies its shifts, too, before its answers are decoded together."""
 
 
 @dataclass(frozen=True)
@@ -66,6 +69,10 @@ class CalibratedScorer(WrappingScorer):
     """The folder whose manifest has these numbers; None where nothing was saved yet."""
     set_on: LearntTexts | None = None
     """The texts that the numbers were set on, where they are new."""
+    shifts: Mapping[str, float] = field(default_factory=dict)
+    """What is added to the log odds of yes after the temperature."""
+    prevalence: Mapping[str, float] = field(default_factory=dict)
+    """The share of yes at which the probabilities hold."""
 
     @property
     def version(self) -> str:
@@ -73,6 +80,7 @@ class CalibratedScorer(WrappingScorer):
         if self.folder is not None:
             return self.scorer.version
         numbers = {"temperatures": dict(self.temperatures), "thresholds": dict(self.thresholds)}
+        numbers |= {"shifts": dict(self.shifts)} if self.shifts else {}
         return content_hash((), {"scorer": self.scorer.version, **numbers})
 
     @property
@@ -81,12 +89,18 @@ class CalibratedScorer(WrappingScorer):
         inner = self.scorer.abilities
         calibrated = seen_by_any((inner.calibrated, self.set_on))
         own = replace(inner, heads_apart=None, recalibrated=None)
-        return replace(own, cascade=None, folder=self.folder, calibrated=calibrated)
+        moves = self._at_prevalence if self.prevalence else None
+        return replace(own, cascade=None, folder=self.folder, calibrated=calibrated, at_prevalence=moves)
+
+    def _at_prevalence(self, prevalence: Prevalence) -> CalibratedScorer:
+        more = shifts_to(prevalence, self.prevalence)
+        shifts = {**self.shifts, **{name: self.shifts.get(name, 0.0) + value for name, value in more.items()}}
+        return replace(self, shifts=shifts, folder=None)
 
     def score(self, posts: pl.DataFrame) -> Scores:
         """Return the scorer's probabilities, tempered, with the thresholds."""
         if recalibrated := self.scorer.abilities.recalibrated:
-            return recalibrated(self.temperatures, self.thresholds).score(posts)
+            return recalibrated(self.temperatures, self.thresholds, self.shifts).score(posts)
         scores = self.scorer.score(posts)
         blocks = {
             question.name: temper(
@@ -94,6 +108,9 @@ class CalibratedScorer(WrappingScorer):
             )
             for question in scores.questions
         }
+        for name, shift in self.shifts.items():
+            question = scores.question(name)
+            blocks[name] = moved(blocks[name], shift, question.label_names.index(str(question.positive)))
         return replace(scores, probabilities=blocks, thresholds={**scores.thresholds, **self.thresholds})
 
     def save(self, folder: Path) -> None:
@@ -113,7 +130,8 @@ class CalibratedScorer(WrappingScorer):
         manifest = folders.read(folder)
         if self.set_on is not None:
             self.set_on.save_calibrated(folder)
-        folders.write(folder, manifest.recalibrated(self.temperatures, self.thresholds))
+        numbers = manifest.recalibrated(self.temperatures, self.thresholds, self.shifts)
+        folders.write(folder, replace(numbers, prevalence={**manifest.prevalence, **self.prevalence}))
 
 
 @dataclass(frozen=True)

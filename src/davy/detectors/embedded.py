@@ -27,6 +27,7 @@ from davy.detectors.cascade_screen import as_cascade
 from davy.detectors.ensemble import LazyScorer, SecondOpinion
 from davy.detectors.folder import MANIFEST
 from davy.detectors.model_name import ModelName
+from davy.detectors.prevalence import Prevalence
 from davy.detectors.training_text_index import calibrated_by_any, learnt_by_any
 
 if TYPE_CHECKING:
@@ -104,7 +105,12 @@ class LanguageRouter:
             refuses_languages=True,
             abstains=any(one.abstains for one in each),
             parallel=all(one.parallel for one in each),
+            at_prevalence=self._at_prevalence if all(one.at_prevalence for one in each) else None,
         )
+
+    def _at_prevalence(self, prevalence: Prevalence) -> LanguageRouter:
+        moves = {lang: it.abilities.at_prevalence for lang, it in self.scorers.items()}
+        return replace(self, scorers={lang: move(prevalence) for lang, move in moves.items() if move is not None})
 
     def _one_by_one(self, threads: int | None = None) -> LanguageRouter:
         return replace(self, scorers={lang: as_one_by_one(it, threads) for lang, it in self.scorers.items()})

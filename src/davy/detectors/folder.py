@@ -13,6 +13,7 @@ import tempfile
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 from davy.core.errors import UserError
@@ -49,12 +50,23 @@ class Manifest:
     thresholds: Mapping[str, float] = field(default_factory=dict)
     settings: Mapping[str, Any] = field(default_factory=dict)
     files: Mapping[str, str] = field(default_factory=dict)
+    shifts: Mapping[str, float] = field(default_factory=dict)
+    """What is added to the log odds of yes after the temperature, by question."""
+    prevalence: Mapping[str, float] = field(default_factory=dict)
+    """The share of yes among posts at which the probabilities hold, by question. It changes no score by itself."""
 
-    def recalibrated(self, temperatures: Mapping[str, float], thresholds: Mapping[str, float]) -> Manifest:
-        """Return it with its temperatures times these, and with these thresholds."""
+    def recalibrated(
+        self,
+        temperatures: Mapping[str, float],
+        thresholds: Mapping[str, float],
+        shifts: Mapping[str, float] = MappingProxyType({}),
+    ) -> Manifest:
+        """Return it with its temperatures times these, with these shifts after them, and with these thresholds."""
         product = {name: self.temperatures.get(name, 1.0) * value for name, value in temperatures.items()}
+        moved = {name: value / temperatures.get(name, 1.0) for name, value in self.shifts.items()}
+        moved |= {name: moved.get(name, 0.0) + value for name, value in shifts.items()}
         cuts = {**self.thresholds, **thresholds}
-        return replace(self, temperatures={**self.temperatures, **product}, thresholds=cuts)
+        return replace(self, temperatures={**self.temperatures, **product}, thresholds=cuts, shifts=moved)
 
 
 def write(folder: Path, manifest: Manifest) -> Manifest:
@@ -64,6 +76,7 @@ def write(folder: Path, manifest: Manifest) -> Manifest:
     files = {path.relative_to(folder).as_posix(): file_hash(path) for path in paths}
     full = replace(manifest, files=files, version="")
     scoring = {**_as_json(full), "files": {name: it for name, it in files.items() if name not in BESIDE}}
+    scoring.pop("prevalence", None)
     version = hashlib.sha256(json.dumps(scoring, sort_keys=True).encode()).hexdigest()[:12]
     full = replace(full, version=version)
     write_json(folder / MANIFEST, _as_json(full))
@@ -165,6 +178,7 @@ def _advice(folder: Path) -> str:
 
 
 def _as_json(manifest: Manifest) -> dict[str, Any]:
+    rare = {"shifts": dict(manifest.shifts), "prevalence": dict(manifest.prevalence)}
     return {
         "format": FORMAT,
         "engine": manifest.engine,
@@ -176,6 +190,7 @@ def _as_json(manifest: Manifest) -> dict[str, Any]:
         "thresholds": dict(manifest.thresholds),
         "settings": dict(manifest.settings),
         "files": dict(manifest.files),
+        **{name: it for name, it in rare.items() if it},
     }
 
 
@@ -198,6 +213,8 @@ def _from_json(record: Mapping[str, Any]) -> Manifest:
         thresholds={str(name): float(value) for name, value in record.get("thresholds", {}).items()},
         settings=dict(record.get("settings", {})),
         files=dict(record["files"]),
+        shifts={str(name): float(value) for name, value in record.get("shifts", {}).items()},
+        prevalence={str(name): float(value) for name, value in record.get("prevalence", {}).items()},
     )
 
 

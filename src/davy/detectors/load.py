@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from davy.core.errors import MissingFile, UnknownName, UserError, missing_extra, nearest
 from davy.detectors import folder as folders
-from davy.detectors.calibrated import SELF_CALIBRATED, CalibratedScorer
+from davy.detectors.calibrated import SELF_CALIBRATED, SELF_SHIFTED, CalibratedScorer
 from davy.detectors.model_name import ModelName
 
 if TYPE_CHECKING:
@@ -123,9 +123,12 @@ def open_folder(folder: Path, images: Pictures | None = None) -> Scorer:
     except (KeyError, TypeError, ValueError, AttributeError, IndexError) as error:
         why = f"{type(error).__name__}: {error}"[:200]
         raise UserError(f"{folder} can't be opened as {manifest.engine} ({why}). Export the model again.") from error
-    if manifest.engine in SELF_CALIBRATED or not (manifest.temperatures or manifest.thresholds):
+    held: dict[str, Any] = {"shifts": manifest.shifts, "prevalence": manifest.prevalence}
+    if manifest.engine == SELF_SHIFTED or not (manifest.temperatures or manifest.thresholds or any(held.values())):
         return scorer
-    return CalibratedScorer(scorer, manifest.temperatures, manifest.thresholds, folder)
+    if manifest.engine in SELF_CALIBRATED:
+        return CalibratedScorer(scorer, {}, {}, folder, **held) if any(held.values()) else scorer
+    return CalibratedScorer(scorer, manifest.temperatures, manifest.thresholds, folder, **held)
 
 
 def _import_target(target: str) -> Any:

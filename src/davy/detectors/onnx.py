@@ -17,6 +17,7 @@ import os
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from davy.core.errors import UserError
@@ -24,10 +25,12 @@ from davy.core.scheme import Question
 from davy.core.scorer import Abilities, Scores
 from davy.detectors import early_exit as exits
 from davy.detectors import folder as folders
+from davy.detectors.baselines import content_hash
 from davy.detectors.cached_tokenizer import CachedTokenizer
 from davy.detectors.cascade_screen import Screen
 from davy.detectors.early_exit import EarlyExit
 from davy.detectors.joint_answers import BareNames, JointAnswers
+from davy.detectors.prevalence import Prevalence, shifts_to
 from davy.detectors.token_batches import (
     CHARACTERS_PER_TOKEN,
     MOST_CHARACTERS,
@@ -127,6 +130,7 @@ class OnnxScorer:
             parallel=True,
             heads_apart=None if self._joint is None else self.heads_apart,
             recalibrated=self.recalibrated,
+            at_prevalence=self.at_prevalence if self.manifest.prevalence else None,
         )
 
     def heads_apart(self) -> OnnxScorer:
@@ -135,10 +139,21 @@ class OnnxScorer:
         twin._joint = None
         return twin
 
-    def recalibrated(self, temperatures: Mapping[str, float], thresholds: Mapping[str, float]) -> OnnxScorer:
-        """Return this detector with its logits divided by these temperatures, too, and with these thresholds."""
+    def at_prevalence(self, prevalence: Prevalence) -> OnnxScorer:
+        """Return this detector with probabilities for posts of which so many are a yes; its thresholds stay."""
+        twin = self.recalibrated({}, {}, shifts_to(prevalence, self.manifest.prevalence))
+        twin.version = content_hash((), {"scorer": self.version, "shifts": dict(twin.manifest.shifts)})
+        return twin
+
+    def recalibrated(
+        self,
+        temperatures: Mapping[str, float],
+        thresholds: Mapping[str, float],
+        shifts: Mapping[str, float] = MappingProxyType({}),
+    ) -> OnnxScorer:
+        """Return this detector with its logits divided by these temperatures and then moved, and these thresholds."""
         twin = copy.copy(self)
-        twin.manifest = self.manifest.recalibrated(temperatures, thresholds)
+        twin.manifest = self.manifest.recalibrated(temperatures, thresholds, shifts)
         twin._joint = None if self._joint is None else JointAnswers.of(self.folder, twin.manifest)
         return twin
 
@@ -271,7 +286,8 @@ class OnnxScorer:
             yes = question.label_names.index(str(question.positive))
             # A cleared post says no, whatever the scale of what cleared it.
             most = np.nextafter(np.float32(thresholds.get(name, 0.5)), np.float32(0))
-            chance = np.minimum(1 / (1 + np.exp(-np.clip(logits[:, column], -60, 60))), most)
+            odds = logits[:, column] + self.manifest.shifts.get(name, 0.0)
+            chance = np.minimum(1 / (1 + np.exp(-np.clip(odds, -60, 60))), most)
             blocks[name][places, yes], blocks[name][places, 1 - yes] = chance, 1 - chance
 
     def _encoded(self, texts: list[str]) -> list[Sequence[int]]:
@@ -297,6 +313,8 @@ class OnnxScorer:
         scaled = logits.astype(np.float32) / self.manifest.temperatures.get(question.name, 1.0)
         if question.multilabel:
             return np.asarray(1 / (1 + np.exp(-np.clip(scaled, -60, 60))))
+        if shift := self.manifest.shifts.get(question.name):
+            scaled[:, question.label_names.index(str(question.positive))] += shift
         odds = np.exp(scaled - scaled.max(axis=1, keepdims=True))
         return np.asarray(odds / odds.sum(axis=1, keepdims=True))
 

@@ -77,6 +77,19 @@ def fit_temperature(logits: ArrayLike, gold: ArrayLike, *, lowest: float = 0.02,
     return float(np.exp((left + right) / 2))
 
 
+def fit_shift(log_odds: ArrayLike, yes: ArrayLike) -> float:
+    """Return what to add to the log odds of yes so that their mean probability is the share of yes."""
+    odds, gold = np.asarray(log_odds, dtype=np.float64), to_flags(yes)
+    if not gold.any() or gold.all():
+        raise UserError("A share of yes needs posts with a yes and posts with a no. Give more posts.")
+    low, high = -60.0, 60.0
+    while high - low > 1e-9:
+        middle = (low + high) / 2
+        too_high = probabilities(odds + middle).mean() > gold.mean()
+        low, high = (low, middle) if too_high else (middle, high)
+    return (low + high) / 2
+
+
 def brier(probability: ArrayLike, yes: ArrayLike) -> float:
     """Return the mean squared distance between the probability of yes and the answer."""
     chance, answers = np.asarray(probability, dtype=np.float64), np.asarray(yes, dtype=np.float64)
@@ -208,10 +221,13 @@ THRESHOLD_RULES = ("macro-f1", "precision=0.9", "recall=0.9", "cost=5")
 """What may be asked for; a cost is how many false alarms one miss is worth."""
 
 
-def choose_threshold(probability: ArrayLike, yes: ArrayLike, rule: str = "macro-f1") -> float:
+def choose_threshold(
+    probability: ArrayLike, yes: ArrayLike, rule: str = "macro-f1", *, prior: float | None = None
+) -> float:
     """Return the threshold that is best by a rule, half-way between two probabilities that occur.
 
-    `precision=P` gives the lowest threshold that reaches P, `recall=R` the highest.
+    `precision=P` gives the lowest threshold that reaches P, `recall=R` the highest. `prior`: best among posts of which
+    this share is a yes; yes and no posts are weighed so that they have it.
     """
     chance, gold = np.asarray(probability, dtype=np.float64), to_flags(yes)
     if not gold.any() or gold.all():
@@ -223,7 +239,8 @@ def choose_threshold(probability: ArrayLike, yes: ArrayLike, rule: str = "macro-
     false = last + 1 - true
     values = np.append(chance[order][last], 0.0)
     cuts = (values[:-1] + values[1:]) / 2
-    place = _best(rule, true, false, float(gold.sum()), float((~gold).sum()))
+    worth, other = (1.0, 1.0) if prior is None else (prior / gold.mean(), (1 - prior) / (1 - gold.mean()))
+    place = _best(rule, worth * true, other * false, worth * float(gold.sum()), other * float((~gold).sum()))
     return float(np.clip(round(float(cuts[place]), 6), 1e-6, 1.0))
 
 

@@ -28,6 +28,7 @@ from davy.demo import demo
 from davy.detectors.cascade_screen import as_cascade
 from davy.detectors.embedded import as_one_by_one
 from davy.detectors.load import load
+from davy.detectors.prevalence import at_prevalence
 from davy.detectors.registered import load_registered
 from davy.people.key_cache import KeyCache
 from davy.people.passwords import check_password
@@ -93,7 +94,7 @@ def _context(settings: ServerSettings) -> Context:
 
     def make(scorer: Scorer, **more: Any) -> Detector:
         # Strangers' posts share a batch, and must not move each other's scores.
-        alone = as_one_by_one(scorer, settings.threads)
+        alone = at_prevalence(as_one_by_one(scorer, settings.threads), settings.prevalence)
         return Detector(as_cascade(alone) if settings.screen else alone, queue=queue, **more)
 
     pictures = HeldPictures()

@@ -29,6 +29,7 @@ from davy.demo import demo as demo_room
 from davy.detectors import embedded
 from davy.detectors import store as detectors
 from davy.detectors.load import DEFAULT
+from davy.detectors.prevalence import Prevalence
 from davy.engines.child_process import follow_parent
 from davy.files.cores import compute_threads
 from davy.jobs.processes import WorkerProcesses
@@ -70,6 +71,7 @@ class ServeOptions:
     shadow: str | None = None
     shadow_texts: bool = False
     screen: bool = False
+    prevalence: Prevalence | None = None
     attributes: str = "perspective"
     categories: str = "moderation"
     drop_unsupported: bool = False
@@ -287,6 +289,7 @@ def settings_of(asked: ServeOptions, port: int, demo_folder: Path | None = None)
         shadow=asked.shadow,
         shadow_texts=asked.shadow_texts,
         screen=asked.screen,
+        prevalence=asked.prevalence,
         attributes=asked.attributes,
         categories=asked.categories,
         drop_unsupported=asked.drop_unsupported,

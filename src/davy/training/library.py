@@ -122,11 +122,13 @@ def calibrate(
     label_none: bool = False,
     threshold: str | None = "macro-f1",
     temperature: bool = True,
+    prior: float | Mapping[str, float] | None = None,
     text: str | None = None,
 ) -> TextDetector:
     """Return the detector with temperatures and thresholds set on posts that it did not learn from.
 
     `threshold` is `macro-f1`, `precision=0.9`, `recall=0.9`, `cost=5` (a miss is worth five false alarms) or None.
+    `prior` is the share of yes among the posts that it will read, where these have another: 0.02, or {"hate": 0.01}.
     The result's `calibration` says before and after.
 
     Parameters
@@ -163,6 +165,7 @@ def calibrate(
             label_none=label_none,
             threshold=threshold,
             temperature=temperature,
+            prior=prior,
         )
     )
 

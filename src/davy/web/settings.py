@@ -11,6 +11,7 @@ import ipaddress
 import os
 import re
 import secrets
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from urllib.parse import urlsplit
@@ -66,6 +67,8 @@ class ServerSettings:
     """Cores that a detector uses in one process; None is all of them."""
     screen: bool = False
     """Whether a detector's screen clears plainly harmless posts without reading them to the end."""
+    prevalence: float | Mapping[str, float] | None = None
+    """The share of posts that are a yes here, to which detectors' probabilities are moved."""
     shadow: str | None = None
     """The detector that scores along and whose answers nobody sees."""
     shadow_texts: bool = False

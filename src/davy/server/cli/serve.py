@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from davy.detectors.prevalence import read_prevalence
 from davy.shell.config_file import use_config
 from davy.text.language_code import check_language
 
@@ -76,6 +77,15 @@ def serve(
             envvar="DAVY_SCREEN",
         ),
     ] = False,
+    prevalence: Annotated[
+        str | None,
+        typer.Option(
+            metavar="SHARE",
+            help="The share of posts that are a yes here, to which probabilities are moved: 0.02, or "
+            "hate=0.01,offensive=0.05.",
+            envvar="DAVY_PREVALENCE",
+        ),
+    ] = None,
     shadow: Annotated[
         str | None,
         typer.Option(help="Detector that scores along and whose answers nobody sees.", envvar="DAVY_SHADOW"),
@@ -185,6 +195,7 @@ def serve(
             shadow=shadow,
             shadow_texts=shadow_texts,
             screen=screen,
+            prevalence=read_prevalence(prevalence),
             attributes=attributes,
             categories=categories,
             drop_unsupported=drop_unsupported,
