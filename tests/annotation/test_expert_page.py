@@ -278,3 +278,23 @@ def test_a_reason_given_before_is_offered_and_can_be_taken_again_without_typing(
     assert post(client, page, form, page=page).status_code == 422  # none is taken unasked
     assert post(client, page, {**form, "reason_again": "nobody is meant"}, page=page).status_code == 303
     assert settled(lamps, 1)["rude"] == (("not rude",), "expert", "nobody is meant")
+
+
+def test_an_expert_undoes_a_decision_from_the_banner_and_from_the_list(lamps):
+    case = answered(lamps, 0, [LOUD, SLY, NOT])
+    client, queue = lamps.site.as_("expert"), "/projects/lamps/expert"
+    path = f"{queue}/{case}"
+    form = {"asked": "rude", "answer.rude": "not rude", "reason": "a hasty one", "do": "save"}
+    assert post(client, path, form, page=path).headers["location"] == queue
+    listed = client.get(queue).text
+    assert listed.count(f'action="{path}/undo"') == 2  # in the banner, and in the list of one's decisions
+    assert "Your last decisions" in listed
+    undone = post(client, f"{path}/undo", page=queue)
+    assert undone.headers["location"] == path
+    again = client.get(path).text
+    assert "It counts until you decide anew" in again
+    assert re.search(r'value="not rude"[^>]* checked', again)
+    assert ">a hasty one</textarea>" in again
+    assert settled(lamps)["rude"][0] == ("not rude",)
+    post(client, path, {**form, "reason": "looked again"}, page=path)
+    assert settled(lamps)["rude"] == (("not rude",), "expert", "looked again")

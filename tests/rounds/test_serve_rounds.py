@@ -368,3 +368,21 @@ def test_another_projects_round_is_not_there(duel: Site):
         members.consent(db, "other", duel.people["bo"].id)
     for path in ("1", "1/enter", f"1/contrast/{entry_id}", f"1/entries/{entry_id}/why", "0", "x"):
         assert duel.as_("bo").get(f"/projects/other/rounds/{path}").status_code == 404
+
+
+def test_an_expert_reads_that_it_is_an_entry_and_after_deciding_what_the_target_said(duel: Site):
+    opened(duel)
+    enter(duel, "ada", TEXT)
+    label(duel, "bo", {"hate": ("hateful",), "type": ("derogation",), "target": ("women",)})
+    label(duel, "cy", {"hate": ("not hateful",)})
+    eve, queue = duel.as_("eve"), "/projects/duel/expert"
+    path = post(eve, queue, page=queue).headers["location"]
+    shown = eve.get(path).text
+    assert "This is an entry of round 1" in shown
+    assert "said: " not in shown
+    form = {"asked": "hate", "answer.hate": "not hateful", "reason": "a joke", "do": "save"}
+    after = post(eve, path, form, page=path).headers["location"]
+    told = f"The target {target_of(duel)} said: Not hateful."
+    listed = eve.get(after).text
+    assert listed.count(told) == 2  # in the banner, and in the list of decisions
+    assert f'action="{path}/undo"' in listed

@@ -249,6 +249,7 @@ POST /projects/{project_id}/expert/many                                     >--+
 GET  /projects/{project_id}/expert/{case_id}                                >--+-----
 POST /projects/{project_id}/expert/{case_id}                                >--+-----
 POST /projects/{project_id}/expert/{case_id}/look                           >--+-----
+POST /projects/{project_id}/expert/{case_id}/undo                           >--+-----
 GET  /projects/{project_id}/verdicts                                        >--++---+
 GET  /projects/{project_id}/verdicts/audit                                  >--++---+
 POST /projects/{project_id}/verdicts/audit                                  >--++---+

@@ -75,6 +75,11 @@ class Feature:
     """Returns the names of the feature's tabs that a project has no use for. It gets the connection and the access."""
     export_facts: str | None = None
     """Returns what gives a post's further meta for an export. It gets the connection and the project."""
+    post_facts: str | None = None
+    """Returns what pages tell an expert about a post, before and after the decision, as two sentences or empty.
+
+    It gets the connection, the project, the post's id and the reader's words.
+    """
     retention: str | None = None
     """Kinds of record that retention rules can remove: a mapping of names to `RetentionKind`."""
     scheme_uses: Mapping[str, str] = field(default_factory=dict)

@@ -31,6 +31,7 @@ FEATURE = Feature(
     ),
     closing_rules={"round closed": "davy.rounds.open_round:why_open"},
     written_posts="davy.rounds.next_steps:written_posts",
+    post_facts="davy.rounds.pages.entry_facts:post_facts",
     unused_tabs="davy.rounds.pages.rounds:unused_tabs",
     personal_data="davy.rounds.store.entries:personal_data",
     jobs=(

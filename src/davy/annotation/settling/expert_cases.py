@@ -24,6 +24,12 @@ from davy.store import Connection
 from davy.store.columns import now
 
 MOST_REASON = 2_000
+DROPPED_ELSEWHERE = "dropped in another case"
+_NOT_UNDONE = {
+    "others": "Another expert decided on this post since, or the decision is not yours.",
+    "closed": "The phase of this post is closed, so what was decided stays.",
+    "derived": "Somebody wrote another post from this one since, so its decision stays.",
+}
 _HELD = "Another expert holds this case. Take the next one."
 
 
@@ -137,6 +143,60 @@ def drop_post(db: Connection, project: Project, case_id: str, member: Member, re
     _drop(db, case, member, {**case.outcome, "decisions": decisions, "why": "dropped by an expert"}, reason)
 
 
+def why_not_undone(
+    db: Connection, project: Project, case: AdjudicationCase, member: Member, on_item: Sequence[AdjudicationCase]
+) -> str:
+    """Return why an expert can't take back what they decided on a case, as a word; empty if they can."""
+    decisions = case.outcome.get("decisions") or ()
+    if case.project != project.id or not decisions or decisions[-1]["by"] != member.user:
+        return "others"
+    phase = phases.get(db, items.get(db, case.item).phase)
+    if project.state != "open" or (phase.state != "open" and case.kind != "audit"):
+        return "closed"
+    later = [it for it in on_item if it.settled_at and case.settled_at and it.settled_at > case.settled_at]
+    if any(it.outcome.get("decisions") for it in later):
+        return "others"
+    return "derived" if posts.has_derived(db, case.post) else ""
+
+
+def undo(db: Connection, project: Project, member: Member, case_id: str, scheme: Scheme) -> None:
+    """Open a case again for the expert who decided it last. Its verdicts count until a new decision replaces them.
+
+    The decision stays in the record. A post that it dropped comes back, with its other cases.
+    """
+    case = cases.get(db, case_id)
+    item = items.get(db, case.item)
+    items.lock(db, item.id)
+    on_item = cases.of_item(db, item.id)
+    why = why_not_undone(db, project, case, member, on_item)
+    if why:
+        raise CaseRefused(f"undo_{why}", _NOT_UNDONE[why], status=409)
+    *decisions, last = case.outcome["decisions"]
+    undone = {"whom": last["by"], "answers": last["answers"], "reason": last["reason"]}
+    kept = {name: value for name, value in case.outcome.items() if name not in ("answers", "why")}
+    cases.reopen(
+        db,
+        case.id,
+        by=member.user,
+        outcome={**kept, "decisions": decisions, "undone": [*kept.get("undone", ()), undone]},
+    )
+    if case.state == "dropped":
+        for other in on_item:
+            if other.state == "dropped" and other.id != case.id and other.outcome.get("why") == DROPPED_ELSEWHERE:
+                outcome = {name: value for name, value in other.outcome.items() if name != "why"}
+                cases.reopen(db, other.id, by=member.user, outcome=outcome, held=False)
+        items.set_state(db, item.id, "full")
+    settle_item(db, project, phases.get(db, item.phase), items.get(db, item.id), scheme)
+
+
+def last_undone(case: AdjudicationCase, member: Member) -> tuple[Answers, str]:
+    """Return what an expert took back on a case, as the start of their new decision; nothing if they took none back."""
+    mine = [it for it in case.outcome.get("undone", ()) if it["whom"] == member.user]
+    if not mine or case.outcome.get("decisions"):
+        return {}, ""
+    return {name: tuple(labels) for name, labels in mine[-1]["answers"].items()}, str(mine[-1]["reason"])
+
+
 def give_back(db: Connection, project: Project, member: Member, case_id: str | None = None) -> int:
     """Release one case that an expert holds, or all of them as when they leave; return how many."""
     return cases.release(db, project.id, member.user, case_id=case_id)
@@ -248,5 +308,5 @@ def _differ(decisions: Sequence[Mapping[str, Any]], rules: Rules) -> bool:
 
 def _drop(db: Connection, case: AdjudicationCase, member: Member, outcome: Mapping[str, Any], reason: str) -> None:
     cases.settle(db, case.id, by=member.user, outcome=outcome, reason=reason, state="dropped")
-    cases.close_open(db, case.item, "dropped in another case", by=member.user, reason=reason, state="dropped")
+    cases.close_open(db, case.item, DROPPED_ELSEWHERE, by=member.user, reason=reason, state="dropped")
     items.set_state(db, case.item, "dropped")

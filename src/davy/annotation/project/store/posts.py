@@ -198,6 +198,13 @@ def post_from(values: Sequence[Any]) -> Post:
     return Post(id_, text or "", lang, image, source, parent, json.loads(meta) if meta else {})
 
 
+def has_derived(db: Connection, key: str) -> bool:
+    """Return whether another post of the same project was made from this one."""
+    own = db.execute(select(posts.c.project, posts.c.public_id).where(posts.c.id == key)).one()
+    query = select(posts.c.id).where(owned_by(own.project), posts.c.parent == own.public_id)
+    return db.execute(query.limit(1)).first() is not None
+
+
 def count(db: Connection) -> int:
     """Return how many posts there are, in all projects and on the shelf."""
     return db.execute(select(func.count()).select_from(posts)).scalar_one()

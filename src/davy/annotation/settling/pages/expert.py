@@ -27,6 +27,7 @@ from davy.annotation.project.store import posts
 from davy.annotation.settling import expert_cases
 from davy.annotation.settling.expert_cases import CaseRefused, CaseReview
 from davy.annotation.settling.pages.case_view import case_values, read_decision
+from davy.annotation.settling.pages.decided import decided_rows, post_facts
 from davy.annotation.settling.store import cases
 from davy.core import Post, Scheme
 from davy.people.pages.visitor import Form, LargeForm, field
@@ -49,6 +50,8 @@ def queue(request: Request, place: Settles) -> Response:
         offered = cases.count_offered(db, place.project.id, member_of(place).user)
         counts = cases.counts(db, place.project.id)
         scheme = scheme_of(db, place.project)
+        words = render.translator_of(request)
+        decided = decided_rows(db, context_of(request), words, place.project, member_of(place), scheme)
     titles = {
         question.name: question.title
         for question in question_views(scheme, scheme.guideline, render.translator_of(request).lang)
@@ -62,6 +65,7 @@ def queue(request: Request, place: Settles) -> Response:
         "expert.html",
         rows=[(*key, n) for key, n in sorted(rows.items(), key=lambda row: (row[0][0] == "audit", -row[1]))],
         waiting=sum(offered.values()),
+        decided=decided,
         others=sum(n for (_, state), n in counts.items() if state == "open") - sum(offered.values()),
         done=sum(n for (kind, state), n in counts.items() if state != "open" and kind != "flag"),
         known=("split", "severe", "undecided", "one voice", "nobody", "unrealistic", "other target", "unsure"),
@@ -86,11 +90,22 @@ def one(request: Request, place: Settles, case_id: str) -> Response:
     try:
         with context_of(request).store.write() as db:
             scheme = scheme_of(db, place.project)
-            here = expert_cases.open_case(db, place.project, member_of(place), case_id, scheme)
+            before, reason = expert_cases.last_undone(cases.get(db, case_id), member_of(place))
+            here = expert_cases.open_case(db, place.project, member_of(place), case_id, scheme, before)
             post = posts.get(db, here.case.post)
     except CaseRefused as error:
         return _refused(request, place, error)
-    return _page(request, place, scheme, here, post)
+    return _page(request, place, scheme, here, post, reason=reason)
+
+
+@router.post("/projects/{project_id}/expert/{case_id}/undo")
+def undo(request: Request, place: Settles, case_id: str, form: Form) -> Response:
+    """Take back this expert's decision on a case and lead to it."""
+    if away := require_consent(request, place):
+        return away
+    with context_of(request).store.write() as db:
+        expert_cases.undo(db, place.project, member_of(place), case_id, scheme_of(db, place.project))
+    return render.redirect(request, f"{place.address}/expert/{case_id}", "case_undone")
 
 
 @router.post("/projects/{project_id}/expert/{case_id}/look")
@@ -114,11 +129,21 @@ def decide(request: Request, place: Settles, case_id: str, form: LargeForm) -> R
             done = _act(db, place, case_id, form)
             if isinstance(done, str):
                 path, _ = _next(db, place, skipping=case_id)
-                return render.redirect(request, path, f"case_{done}")
+                return _went_on(request, db, place, case_id, done, path)
     except CaseRefused as error:
         return _refused(request, place, error)
     scheme, here, post, wrong = done
     return _page(request, place, scheme, here, post, form=form, wrong=wrong)
+
+
+def _went_on(request: Request, db: Connection, place: ProjectAccess, case_id: str, done: str, path: str) -> Response:
+    """Lead on after a decision, with what it was, what can be told about the post now, and a way to take it back."""
+    if done == "skipped":
+        return render.redirect(request, path, "case_skipped")
+    words, post = render.translator_of(request), posts.get(db, cases.get(db, case_id).post)
+    _, facts = post_facts(db, place.project, post.id, words)
+    undo_path = f"{place.address}/expert/{case_id}/undo"
+    return render.redirect(request, path, "case_done", undo=undo_path, said=words(f"note.case_{done}"), facts=facts)
 
 
 def _act(
@@ -202,11 +227,13 @@ def _page(
     *,
     form: FormData | None = None,
     wrong: str = "",
+    reason: str = "",
 ) -> Response:
     context, words = context_of(request), render.translator_of(request)
     missing = here.missing if wrong == "missing" else ()
     with context.store.read() as db:
         reasons = cases.recent_reasons(db, place.project.id, place.account.id)
+        facts, _ = post_facts(db, place.project, post.id, words)
     values: dict[str, Any] = case_values(context, words, scheme, here, post, missing=missing)
     return project_page(
         request,
@@ -220,7 +247,8 @@ def _page(
         project_id=place.project.id,
         oob=False,
         said="",
-        reason=field(form, "reason", most=expert_cases.MOST_REASON) if form is not None else "",
+        reason=field(form, "reason", most=expert_cases.MOST_REASON) if form is not None else reason,
+        facts=facts,
         longest_reason=expert_cases.MOST_REASON,
         reasons=reasons,
         wrong_what=wrong,

@@ -255,6 +255,22 @@ def settle(
     events.record(db, by=by, what=f"case {state}", about=f"case {case_id}")
 
 
+def reopen(db: Connection, case_id: str, *, by: str, outcome: Mapping[str, Any], held: bool = True) -> None:
+    """Open a case again whose decision its expert takes back; with `held` it is theirs for a while."""
+    lease = {"held_by": by, "leased_until": now() + LEASE} if held else {"held_by": None, "leased_until": None}
+    values = {"state": "open", "settled_by": None, "settled_at": None, "reason": None, "outcome": dict(outcome)}
+    db.execute(update(cases).where(cases.c.id == case_id).values(**values, **lease))
+    events.record(db, by=by, what="case reopened", about=f"case {case_id}")
+
+
+def decided_by(db: Connection, project: str, user: str, *, limit: int = 10) -> list[AdjudicationCase]:
+    """Return the cases that an expert decided last, the newest first, also those that wait for another expert."""
+    mine = type_coerce(cases.c.outcome, Text).contains(f'"by":"{user}"', autoescape=True)
+    query = select(cases).where(cases.c.project == project, mine)
+    query = query.order_by(func.coalesce(cases.c.settled_at, cases.c.opened_at).desc(), cases.c.id.desc())
+    return [_case(row) for row in db.execute(query.limit(limit))]
+
+
 def close_open(
     db: Connection, item_id: str, why: str, *, by: str, reason: str | None = None, state: str = "settled"
 ) -> None:
