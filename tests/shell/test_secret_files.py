@@ -5,8 +5,7 @@ from __future__ import annotations
 import pytest
 
 from davy.core.errors import UserError
-from davy.shell.app import run
-from davy.shell.secret_files import read_secret_files
+from davy.shell.app import read_secret_files, run
 from davy.store.url import masked_url, parse_url
 
 

@@ -7,7 +7,7 @@ opens when the other has closed, whatever its own date says, since its posts giv
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
@@ -117,6 +117,14 @@ class Challenge:
     def phase(self, name: str) -> ChallengePhase | None:
         """Return the phase of this name, or None."""
         return next((phase for phase in self.phases if phase.name == name), None)
+
+    def windows(self) -> Iterator[tuple[ChallengePhase, ChallengeTask, TimeWindow]]:
+        """Yield each phase and task with its window, where the phase has the task."""
+        for phase in self.phases:
+            for task in self.tasks:
+                window = phase.window(task)
+                if window is not None:
+                    yield phase, task, window
 
 
 @dataclass(frozen=True, slots=True)

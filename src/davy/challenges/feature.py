@@ -18,7 +18,7 @@ FEATURE = Feature(
             "submit": "davy.challenges.cli.submit:submit",
             "baseline": "davy.challenges.cli.submit:baseline",
         },
-        "inspect": {"challenge": "davy.challenges.cli.challenge:inspect_challenge"},
+        "inspect": {"challenge": "davy.challenges.cli.inspect:challenge"},
     },
     routers=(
         "davy.challenges.pages.challenge_new:router",

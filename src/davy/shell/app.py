@@ -1,4 +1,4 @@
-"""The command tree, and the one place where errors become exit codes.
+"""The command tree, secrets that come as files, and the one place where errors become exit codes.
 
 Features name their commands: a command's module is imported when the command is called, so
 that `davy --help` answers at once.
@@ -8,7 +8,9 @@ from __future__ import annotations
 
 import os
 import sys
+from collections.abc import MutableMapping
 from functools import cache
+from pathlib import Path
 from pkgutil import resolve_name
 from typing import Annotated, Any
 
@@ -19,7 +21,6 @@ from typer.core import TyperGroup, TyperOption
 from davy.core.errors import UserError, missing_extra
 from davy.core.feature import Command, features
 from davy.shell import console
-from davy.shell.secret_files import read_secret_files
 
 CONTEXT = {"help_option_names": ["-h", "--help"]}
 
@@ -91,6 +92,33 @@ def load_command(name: str) -> Any:
             target.command(command)(resolve_name(function))
     target.info.name = name
     return typer.main.get_command(target)
+
+
+SECRETS: tuple[str, ...] = ("DAVY_SECRET_KEY", "DAVY_DATABASE", "DAVY_DATABASE_PASSWORD")
+LARGEST_SECRET = 10_000
+
+
+def read_secret_files(environment: MutableMapping[str, str]) -> None:
+    """Set each secret whose file is named, as containers and systemd hand them over; both together are refused.
+
+    `DAVY_SECRET_KEY_FILE=/run/secrets/key` stands for `DAVY_SECRET_KEY`. A file is read once, at the start; from then
+    on the secret is in the environment of this process and of those that it starts.
+    """
+    for name in SECRETS:
+        path = environment.get(f"{name}_FILE")
+        if not path:
+            continue
+        if environment.get(name):
+            raise UserError(f"{name} and {name}_FILE are both set. Keep one of them.")
+        try:
+            text = Path(path).read_text(encoding="utf-8")[:LARGEST_SECRET].strip()
+        except (OSError, UnicodeDecodeError) as error:
+            why = getattr(error, "strerror", None) or "it is not UTF-8 text"
+            raise UserError(f"{name}_FILE: can't read {path}: {why}") from None
+        if not text:
+            raise UserError(f"{name}_FILE: {path} is empty.")
+        environment[name] = text
+        del environment[f"{name}_FILE"]  # processes that this one starts have the secret itself
 
 
 def run(arguments: list[str]) -> int:

@@ -1,7 +1,4 @@
-"""`davy challenge`: make a challenge from a file, run its phases, send predictions, read and freeze its boards.
-
-`davy inspect challenge` writes the posts that the best systems of a board all miss, for two people to read.
-"""
+"""`davy challenge`: make a challenge from a file, run its phases, send predictions, read and freeze its boards."""
 
 from __future__ import annotations
 
@@ -15,7 +12,6 @@ import typer
 from davy.challenges.store import challenges, submissions, teams
 from davy.core.errors import UserError
 from davy.people.store import users
-from davy.reviews.cli.inspect import Out, note_project
 from davy.shell import console
 from davy.shell.options import Database, Json
 from davy.store import default_url, events, open_store
@@ -290,19 +286,15 @@ def choose_board(challenge: Challenge, phase: str | None, task: str | None) -> t
 
 
 def _windows(db: Any, challenge: Challenge, at: datetime) -> list[dict[str, Any]]:
-    rows = []
-    for phase in challenge.phases:
-        for task in challenge.tasks:
-            window = phase.window(task)
-            if window is not None:
-                state = "frozen" if phase.frozen_at else window.state(at)
-                rows.append({
-                    "phase": phase.name, "task": task.name,
-                    "opens": _when(window.opens), "closes": _when(window.closes),
-                    "state": state, "limit": phase.limit, "board": phase.board_readers(at),
-                    "submissions": len(submissions.of_phase(db, phase.id, task.name)),
-                })  # fmt: skip
-    return rows
+    return [
+        {
+            "phase": phase.name, "task": task.name,
+            "opens": _when(window.opens), "closes": _when(window.closes),
+            "state": "frozen" if phase.frozen_at else window.state(at), "limit": phase.limit,
+            "board": phase.board_readers(at), "submissions": len(submissions.of_phase(db, phase.id, task.name)),
+        }
+        for phase, task, window in challenge.windows()
+    ]  # fmt: skip
 
 
 def _when(moment: datetime) -> str:
@@ -326,26 +318,3 @@ def _described(store: Store, challenge: Challenge) -> dict[str, Any]:
         ],
         "teams": [{"name": each.name, "kind": each.kind} for each in every.values()],
     }
-
-
-def inspect_challenge(
-    name: Annotated[str, typer.Argument(metavar="CHALLENGE", help="The challenge's id, on this server.")],
-    phase: Annotated[str, typer.Option(metavar="P", help="The phase whose board counts.")],
-    task: Annotated[str, typer.Option(metavar="T", help="The task.")],
-    out: Out,
-    top: Annotated[int, typer.Option(metavar="K", min=1, help="What the best K systems all miss.")] = 10,
-    most: Annotated[int, typer.Option(metavar="N", min=1, help="At most so many posts, drawn by the seed.")] = 100,
-    seed: Annotated[int, typer.Option(help="The seed of the sample.")] = 0,
-    database: Database = None,
-) -> None:
-    """Write the same from a challenge's board: the posts that its best systems all miss. They show hidden labels.
-
-    Examples:
-
-      davy inspect challenge mill-valley --phase test --task A --out queue
-    """
-    from davy.challenges.challenge_analysis import write_challenge_queue
-
-    with open_store(database) as store:
-        items = write_challenge_queue(store, name, phase, task, out, top=top, most=most, seed=seed)
-    note_project(out, len(items))

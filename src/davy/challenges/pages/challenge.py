@@ -6,7 +6,6 @@ Posts and counts of a task that has not been released are not shown, since both 
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -92,7 +91,7 @@ def _overview(request: Request, place: ChallengePlace, *, wrong: str = "", statu
         "challenge.html",
         status=status,
         wrong=wrong,
-        windows=list(windows(challenge)),
+        windows=list(challenge.windows()),
         files=list(dict.fromkeys(files)),
         organisers=organisers,
         teams=n_teams,
@@ -110,7 +109,7 @@ def accept(request: Request, place: Accepts, form: Form) -> Response:
         if name:
             teams.create(db, place.challenge.id, name, action.name_key(name), by=place.user.id, captain=place.user.id)
     at = now()
-    if name and any(window.state(at) == "open" for _, _, window in windows(place.challenge)):
+    if name and any(window.state(at) == "open" for _, _, window in place.challenge.windows()):
         return render.redirect(request, f"{place.address}/submit", "team_made")
     if name:
         return render.redirect(request, place.address, "team_waits")
@@ -182,15 +181,6 @@ def board(request: Request, place: Sees, phase: str = "", task: str = "", format
         methods=method_pictures(request, content) if content else [],
         mine=place.team.name if place.team else "",
     )
-
-
-def windows(challenge: Challenge) -> Iterator[tuple[ChallengePhase, ChallengeTask, Any]]:
-    """Yield each phase and task with its window."""
-    for phase in challenge.phases:
-        for task in challenge.tasks:
-            window = phase.window(task)
-            if window is not None:
-                yield phase, task, window
 
 
 def method_pictures(request: Request, content: Any) -> list[tuple[str, Markup, Markup]]:

@@ -11,7 +11,7 @@ from starlette.requests import Request
 
 from davy.challenges import run_challenge as action
 from davy.challenges.challenge import Submission
-from davy.challenges.pages.challenge import public_board, windows
+from davy.challenges.pages.challenge import public_board
 from davy.challenges.pages.challenge_access import ChallengePlace, by_key, find_place
 from davy.challenges.pages.challenge_team import own_line, receive_submission, submission_lines
 from davy.challenges.store import challenges, submissions
@@ -95,7 +95,7 @@ def _described(place: ChallengePlace) -> dict[str, Any]:
                 "state": "frozen" if phase.frozen_at else window.state(at),
                 "limit": phase.limit,
             }
-            for phase, task, window in windows(challenge)
+            for phase, task, window in challenge.windows()
         ],
     }
 

@@ -27,7 +27,6 @@ from davy.challenges.challenge import BOARDS, COUNTS, VISIBILITIES, Submission
 from davy.challenges.challenge_analysis import analyse_board
 from davy.challenges.challenge_baselines import BaselineFile, add_baselines
 from davy.challenges.challenge_file import parse_moment
-from davy.challenges.pages.challenge import windows
 from davy.challenges.pages.challenge_access import ChallengePlace, challenge_page, in_challenge
 from davy.challenges.store import challenges, submissions, teams
 from davy.evaluation.pictures import confusion_svg
@@ -79,7 +78,7 @@ def _page(
         status=status,
         wrong=wrong,
         link=link,
-        windows=list(windows(challenge)),
+        windows=list(challenge.windows()),
         boards=BOARDS,
         counts=COUNTS,
         visibilities=VISIBILITIES,
@@ -166,7 +165,7 @@ def _labels(db: Connection, place: ChallengePlace, form: FormData) -> None:
     name, at = field(form, "data"), now()
     if name not in challenges.data_sets(db, place.challenge.id):
         raise LocalizedError("choice", status=422)
-    for phase, _, window in windows(place.challenge):
+    for phase, _, window in place.challenge.windows():
         if phase.data == name and window.state(at) != "closed" and phase.frozen_at is None:
             raise LocalizedError("labels_early", status=409)
     challenges.publish_labels(db, place.challenge.id, name, by=place.user.id)

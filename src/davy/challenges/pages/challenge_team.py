@@ -19,7 +19,6 @@ from davy.annotation.project.pages.upload_form import UploadForm, sent_file
 from davy.challenges import run_challenge as action
 from davy.challenges.boards import SURVEY, why_unranked
 from davy.challenges.challenge import Submission, Team
-from davy.challenges.pages.challenge import windows
 from davy.challenges.pages.challenge_access import ChallengePlace, challenge_page, in_challenge
 from davy.challenges.run_challenge import name_key
 from davy.challenges.store import challenges, submissions, teams
@@ -180,7 +179,7 @@ def _submit_page(
     with context_of(request).store.read() as db:
         targets = [
             (phase, task, window, submissions.count(db, phase.id, task.name, place.team.id))
-            for phase, task, window in windows(place.challenge)
+            for phase, task, window in place.challenge.windows()
             if window.state(at) == "open" and phase.frozen_at is None
         ]
         last = next((each for each in submissions.of_team(db, place.team.id) if each.survey), None)
@@ -249,7 +248,7 @@ def _target(place: ChallengePlace, form: FormData) -> tuple[str, str]:
     if not task:
         raise LocalizedError("choice", status=422)
     at = now()
-    open_ones = [each.name for each, own, window in windows(place.challenge)
+    open_ones = [each.name for each, own, window in place.challenge.windows()
                  if own.name == task and window.state(at) == "open" and not each.frozen_at]  # fmt: skip
     if not phase:
         phase = open_ones[0] if open_ones else place.challenge.phases[-1].name
