@@ -23,9 +23,10 @@ if TYPE_CHECKING:
 
 KINDS: tuple[str, ...] = ("text", "name", "number", "count", "share", "metric")
 MISSING = "–"
-STACKED = 3
-"""From so many columns of metrics on, a page shows interval and n under the value: three models fit a screen. Tables
-with metrics, or with more columns than this, become a list of records on a phone."""
+STACKED = 2
+"""From so many columns of metrics on, a page shows interval and n under the value: three models fit a screen."""
+MOST_COLUMNS = 3
+"""Tables with metrics, or with more columns than this, become a list of records on a phone."""
 SHORT = 8
 """A column of names of at most so many characters is a narrow one."""
 
@@ -156,7 +157,7 @@ class Table:
             f'<tr><td colspan="{len(self.columns)}" class="quiet">Nothing to show.</td></tr>' if not self.rows else ""
         )
         metrics = sum(column.kind == "metric" for column in self.columns)
-        width = " records" if metrics or len(self.columns) > STACKED else ""
+        width = " records" if metrics or len(self.columns) > MOST_COLUMNS else ""
         width += " stacked" if metrics >= STACKED else ""
         caption = f"<caption>{escape(self.title)}</caption>" if self.title else ""
         note = f'<p class="quiet">{escape(self.note)}</p>' if self.note else ""

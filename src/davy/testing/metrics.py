@@ -192,6 +192,15 @@ def pairs_right(suite: Suite, run: SuiteRun, by: Callable[[Case], str] | None = 
     return {key: _share("pairs right", found) for key, found in members.items()}
 
 
+def pair_coverage(suite: Suite) -> list[tuple[str, str, int, int]]:
+    """Return for each functionality and set of perturbed cases how many there are, and how many have an original."""
+    linked = {perturbed for _, perturbed in suite.links}
+    perturbed = [case for case in suite.cases if case.set and case.set != "original"]
+    every = Counter((case.functionality, case.set) for case in perturbed)
+    paired = Counter((case.functionality, case.set) for case in perturbed if case.id in linked)
+    return [(*key, n, paired[key]) for key, n in sorted(every.items())]
+
+
 def confusions(suite: Suite, run: SuiteRun) -> dict[tuple[str, str], int]:
     """Return how often each expected label got each label, over MFT cases."""
     counts = Counter((case.expected, str(out.label)) for case, out in judged_cases(suite, run) if case.test == "MFT")

@@ -80,6 +80,24 @@ def _glance(report: Page, check: CheckReport) -> None:
     scored = [Column(run.model, "metric") for run in check.runs]
     report.table(Table.of([Column("cases"), *scored], _glance_rows(check)))
     _emoji_difference(report, check)
+    _pair_coverage(report, check.suite)
+
+
+def _pair_coverage(report: Page, suite: Suite) -> None:
+    """Show how much of each functionality the pairs cover; perturbations without any pair are named."""
+    coverage = metrics.pair_coverage(suite) if suite.links else []
+    if not coverage:
+        return
+    report.heading("Pairs")
+    alone = [f"{suite.titled(name)}, {part} ({n:,} cases)" for name, part, n, paired in coverage if not paired]
+    report.say(
+        "How many perturbed cases have an original that differs in the perturbed place alone. Figures on pairs rest on "
+        "these." + (f" No pair at all: {'; '.join(alone)}." if alone else "")
+    )
+    columns = [Column("functionality"), Column("set"), *(Column(each, "count") for each in ("cases", "in a pair"))]
+    columns.append(Column("share", "share"))
+    rows = [(suite.titled(name), part, n, paired, paired / n) for name, part, n, paired in coverage]
+    report.table(Table.of(columns, rows))
 
 
 def _glance_rows(check: CheckReport) -> list[tuple[Any, ...]]:
