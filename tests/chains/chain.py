@@ -62,21 +62,27 @@ class Chain:
         assert line.count("\n") == 1, line
         return line
 
-    def stopped(self, *words: object, after: float) -> int:
-        """Type a command and press Ctrl-C so many seconds later; return its exit code."""
+    def stop_and_go_on(self, *words: object, after: float) -> Any:
+        """Type a command, press Ctrl-C so many seconds later, and type it again unless it was done already."""
 
         def press(*_: object) -> None:
             signal.raise_signal(signal.SIGINT)
 
+        self.capsys.readouterr()
         before = signal.signal(signal.SIGALRM, press)
         signal.setitimer(signal.ITIMER_REAL, after)
         try:
-            return run([str(word) for word in words])
+            code = run([str(word) for word in words])
         except KeyboardInterrupt:
-            return 130
+            code = 130
         finally:
             signal.setitimer(signal.ITIMER_REAL, 0)
             signal.signal(signal.SIGALRM, before)
+        printed = self.capsys.readouterr()
+        if code:
+            assert "Traceback" not in printed.err
+            return self.davy(*words)
+        return json.loads(printed.out) if "--json" in words else printed.out
 
     @contextmanager
     def server(self, model: str = "majority") -> Iterator[Callable[[], TestClient]]:

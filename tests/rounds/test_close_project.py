@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import polars as pl
 import pytest
 
 from davy.annotation.project.store import phases
@@ -9,6 +10,7 @@ from davy.annotation.settling.store import cases
 from davy.core.errors import UserError
 from davy.detectors import store as detectors
 from davy.rounds.close_round import CloseSettings, close_folder, close_project_round, round_story
+from davy.rounds.open_round import open_round
 from davy.rounds.store import entries, rounds
 from round_project import HARMLESS, HATEFUL, make_round
 
@@ -142,3 +144,85 @@ def test_a_project_without_an_open_round_has_nothing_to_close(bench, tmp_path):
     close_project_round(bench.store, bench.project.id, tmp_path, QUICK, by="shell")
     with pytest.raises(UserError, match="has no open round"):
         close_project_round(bench.store, bench.project.id, tmp_path, QUICK, by="shell")
+
+
+def test_what_is_refused_at_a_close_drops_no_entry(bench, tmp_path):
+    late = bench.enter("ada", "an entry that nobody labels in time 🐍")
+    with pytest.raises(UserError, match="too few to train on"):
+        close_project_round(bench.store, bench.project.id, tmp_path, CloseSettings(pending="drop"), by="shell")
+    with bench.store.read() as db:
+        assert entries.find(db, bench.project.id, late.id).dropped is None
+        assert rounds.get(db, bench.round.id).state == "open"
+
+
+@pytest.mark.parametrize(
+    ("file", "content"),
+    [
+        ("plain.csv", "id,text,hate.gold\n1,wuzzle one,hateful\n2,lovely two,not hateful\n"),
+        ("zeros.csv", "id,text,label\n1,wuzzle one,1\n2,lovely two,0\n"),
+    ],
+)
+def test_base_posts_of_any_file_are_learnt_from_in_later_rounds_too(bench, tmp_path, file, content, monkeypatch):
+    from davy.rounds import close_round as action
+
+    monkeypatch.setattr(action, "_run_suites", lambda *_, **__: {})
+    play(bench)
+    (tmp_path / file).write_text(content)
+    settings = CloseSettings(times=(1,), base=str(tmp_path / file))
+    closed = close_project_round(bench.store, bench.project.id, tmp_path, settings, by="shell")
+    frozen = pl.read_parquet(closed.outcome.posts)
+    assert sorted(frozen.filter(pl.col("part") == "base")["hate.gold"]) == ["hateful", "not hateful"]
+    with bench.store.write() as db:
+        again = open_round(db, bench.project, targets=[closed.target], by="shell", accept_worse=True)
+        bench.round = again
+    (tmp_path / "more.csv").write_text(
+        content + "3,grumblefop three,1\n".replace(",1", ",hateful" if "gold" in content else ",1")
+    )
+    play(bench, 30, offset=3)
+    settings = CloseSettings(times=(1,), base=str(tmp_path / "more.csv"))
+    closed = close_project_round(bench.store, bench.project.id, tmp_path, settings, by="shell")
+    frozen = pl.read_parquet(closed.outcome.posts)
+    assert sorted(frozen.filter(pl.col("part") == "base")["text"]) == ["grumblefop three", "lovely two", "wuzzle one"]
+
+
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [
+        ("id,text\n1,tea\n", "no column of settled answers|does not answer"),
+        ("id,text,hate.gold\n1,tea,perhaps\n", "perhaps"),
+    ],
+)
+def test_base_posts_that_do_not_fit_are_refused_before_anything_changes(bench, tmp_path, content, said):
+    play(bench, 30)
+    (tmp_path / "base.csv").write_text(content)
+    with pytest.raises(UserError, match=said):
+        close_project_round(
+            bench.store, bench.project.id, tmp_path, CloseSettings(base=str(tmp_path / "base.csv")), by="shell"
+        )
+    with bench.store.read() as db:
+        assert rounds.get(db, bench.round.id).state == "open"
+
+
+def test_a_target_worse_than_the_one_before_is_announced_and_needs_a_tick(bench, tmp_path, monkeypatch):
+    from davy.rounds import close_round as action
+
+    accuracy = iter((0.9, 0.5, 0.9))
+    monkeypatch.setattr(
+        action, "_run_suites", lambda *_, **__: {"emoji-en": {"accuracy": next(accuracy), "n": 40, "low": 0, "high": 1}}
+    )
+    play(bench)
+    first = close_project_round(bench.store, bench.project.id, tmp_path, CloseSettings(times=(1,)), by="shell")
+    assert not first.worse, "the round's own target is not on this machine any more"
+    with bench.store.write() as db:
+        bench.round = open_round(db, bench.project, targets=[first.target], by="shell")
+    play(bench, 30, offset=3)
+    closed = close_project_round(bench.store, bench.project.id, tmp_path, CloseSettings(times=(5,)), by="shell")
+    assert {"on": "emoji-en", "now": 0.5, "then": 0.9} in closed.worse
+    assert closed.incumbent is not None
+    with (
+        bench.store.write() as db,
+        pytest.raises(UserError, match=r"worse than the target before it.*0\.500 on emoji-en"),
+    ):
+        open_round(db, bench.project, targets=[closed.target], by="shell")
+    with bench.store.write() as db:
+        assert open_round(db, bench.project, targets=[closed.target], by="shell", accept_worse=True).number == 3

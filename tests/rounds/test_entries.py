@@ -286,3 +286,13 @@ def test_a_round_knows_under_which_guidelines_its_answers_were_given(store):
     bench.enter("bo", "a boat without a rudder 🛶", guideline_version=2)
     with store.read() as db:
         assert rounds.guideline_versions(db, bench.round) == [1, 2]
+
+
+@pytest.mark.parametrize(
+    "text", ["My new manager is a woman 🤮", "My new boss is a woman 🤢", "My very new manager is a woman 🤢"]
+)
+def test_a_short_text_that_differs_in_one_word_or_emoji_is_a_near_duplicate(bench, text):
+    bench.enter("ada", "My new manager is a woman 🤢")
+    with pytest.raises(EntryRefused, match=r"in one word or emoji|too like an earlier entry"):
+        bench.enter("bo", text)
+    bench.enter("bo", "My old neighbour is a nurse 🤢")

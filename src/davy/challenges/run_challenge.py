@@ -283,7 +283,8 @@ def change_windows(
 ) -> ChallengePhase:
     """Change when tasks of a phase open and close, all of them for None; return the phase.
 
-    Moments are as in a challenge's file. Without `opens` a task opens now, without `closes` it closes when it did.
+    Moments are as in a challenge's file. Without `opens` a task opens now, unless it has before; without `closes` it
+    closes when it did. `closes` of +0m closes it now.
     """
     at, changed_phase = now(), find_phase(challenge, phase)
     if changed_phase.frozen_at is not None:
@@ -294,7 +295,7 @@ def change_windows(
         if task not in windows:
             raise KeyedError("choice", f"Phase {phase!r} does not take task {task!r}; it takes {', '.join(windows)}.")
         try:
-            first = at if opens is None else parse_moment(opens, at=at)
+            first = min(at, windows[task].opens) if opens is None else parse_moment(opens, at=at)
             last = windows[task].closes if closes is None else parse_moment(closes, at=at, end=True)
         except ValueError as error:
             raise KeyedError("moment", f"{error}.") from None

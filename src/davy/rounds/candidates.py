@@ -192,24 +192,41 @@ def choose(results: Sequence[CandidateResult], this: str, *, by: str = "dev") ->
     return best
 
 
-def choice_table(results: Sequence[CandidateResult], this: str, *, by: str = "dev") -> Table:
-    """Return all candidates with their figures on dev and on test, and who won by which; failures say why."""
+def choice_table(
+    results: Sequence[CandidateResult],
+    this: str,
+    *,
+    by: str = "dev",
+    incumbent: Mapping[str, Mapping[str, Sequence[int]]] | None = None,
+) -> Table:
+    """Return all candidates with their figures on dev and on test, and who won by which; failures say why.
+
+    `incumbent` are the counts of the round's own target, which stands below them.
+    """
     winners = {split: choose(results, this, by=split) for split in CHOOSE_BY}
     columns = [Column("candidate")]
     for split in CHOOSE_BY:
         columns += [Column(f"{split}: weighted", "number"), Column(this, "number"), Column("prior", "number")]
     rows = []
     for result in results:
-        cells: list[Any] = []
-        for split in CHOOSE_BY:
-            parts = result.measured.get(split, {})
-            prior = pooled(parts, [name for name in parts if name != this])
-            own = parts.get(this, YesNoCounts())
-            cells += [weighted_accuracy(parts, this), own.accuracy.value, prior.accuracy.value]
+        cells = _choice_cells(result.measured, this)
         won = " and ".join(split for split, winner in winners.items() if winner is result)
         rows.append((result.candidate.name, *cells, f"failed: {result.error}" if result.error else won))
+    if incumbent is not None:
+        rows.append(("this round's target", *_choice_cells(read_measured(incumbent), this), ""))
     note = f"Weighted accuracy: half {this}, half prior rounds pooled. Chosen by {by}; what test would choose is shown."
     return Table.of([*columns, Column("best by")], rows, title=f"Candidates after {this}", note=note)
+
+
+def _choice_cells(measured: Measured, this: str) -> list[Any]:
+    """Return weighted accuracy, accuracy on this round and on prior ones, for each part that may choose."""
+    cells: list[Any] = []
+    for split in CHOOSE_BY:
+        parts = measured.get(split, {})
+        prior = pooled(parts, [name for name in parts if name != this])
+        own = parts.get(this, YesNoCounts())
+        cells += [weighted_accuracy(parts, this), own.accuracy.value, prior.accuracy.value]
+    return cells
 
 
 def target_table(targets: Mapping[str, Measured], groups: Mapping[str, Sequence[str]], *, split: str) -> Table:

@@ -65,9 +65,11 @@ def close(
             raise UserError("Where do closes go? Name the server's folder for files: --files DIR")
         closed = run(store=store, project_id=project, files=folder, by=events.SHELL)
     if json:
-        console.json({"target": closed.target, "suites": dict(closed.suites), **closed.outcome.to_dict()})
+        worse = {"worse": list(closed.worse)}
+        console.json({"target": closed.target, "suites": dict(closed.suites), **worse, **closed.outcome.to_dict()})
         return
-    console.out().print(choice_table(closed.outcome.results, closed.outcome.this, by=choose_by).rich())
+    table = choice_table(closed.outcome.results, closed.outcome.this, by=choose_by, incumbent=closed.incumbent)
+    console.out().print(table.rich())
     if not has_encoders():
         console.note(f"Only n-grams could be tried here. Encoders need the extra train: {install_extra('train')}")
 
@@ -113,6 +115,9 @@ def open_(
     goal_week: Annotated[
         int | None, typer.Option("--goal-week", help="How many entries each person writes in seven days.")
     ] = None,
+    accept_worse: Annotated[
+        bool, typer.Option("--accept-worse", help="Take a new target that is worse than the one before it.")
+    ] = False,
     anyway: Annotated[
         str | None, typer.Option("--anyway", help="Open it although an earlier phase says not yet; give the reason.")
     ] = None,
@@ -147,6 +152,7 @@ def open_(
                 rules=rules,
                 goals=goals,
                 anyway=anyway,
+                accept_worse=accept_worse,
             )
     if json:
         console.json({"project": found.id, "round": made.number, "name": made.name, "targets": targets})

@@ -22,15 +22,20 @@ from davy.core.answers import GOLD
 from davy.core.errors import UserError
 from davy.core.options import Option, Options
 from davy.core.reporter import SILENT, Reporter
+from davy.core.scheme import Question
+from davy.corpus.collect import corpora
+from davy.corpus.gold import answer_columns, spell_gold, with_gold
 from davy.corpus.post_source import load_posts
 from davy.detectors import store as detectors
 from davy.detectors.load import load, open_folder
 from davy.detectors.registered import load_with_thresholds, register_detector
 from davy.files.atomic import make_folder
+from davy.files.tables import open_table
 from davy.rounds.candidate_training import on_fastest_device, train_candidate
-from davy.rounds.candidates import BASE, EMOJI, TIMES, make_grid, measured_record
-from davy.rounds.close import RECORD, CloseOutcome, ClosePlan, close_round, measure_posts, read_outcome
+from davy.rounds.candidates import BASE, EMOJI, TIMES, make_grid, measured_record, read_measured, weighted_accuracy
+from davy.rounds.close import RECORD, CloseOutcome, ClosePlan, check_posts, close_round, measure_posts, read_outcome
 from davy.rounds.frame import empty_frame, entries_frame, label_parts, places, split_entries
+from davy.rounds.open_round import worse_line
 from davy.rounds.round import Round
 from davy.rounds.round_figures import without_dropped
 from davy.rounds.round_report import RoundStory, tell_story
@@ -70,9 +75,10 @@ class CloseSettings:
         TIMES
     )
     base: Annotated[
-        str, Option("Labelled posts that every candidate learns from too.", metavar="F", read=path_text)
+        str,
+        Option("Labelled posts to learn from too: a file, or a corpus as NAME:PATH.", metavar="F", read=path_text),
     ] = ""
-    """A file of labelled posts that every candidate learns from too; of the first round, and kept from then on."""
+    """Labelled posts that every candidate learns from too, in this round and in those after it."""
     choose_by: Annotated[str, Option("The part that chooses: dev, or test as in the paper.")] = "dev"
     pending: Annotated[str, Option("Entries that nobody validated: refuse to close, or drop them.")] = "refuse"
     seed: Annotated[int, Option("The seed of splits and trainings.")] = 0
@@ -91,6 +97,10 @@ class ClosedRound:
     target: str
     outcome: CloseOutcome
     suites: Mapping[str, Mapping[str, Any]]
+    worse: tuple[Mapping[str, Any], ...] = ()
+    """Where the new target is worse than the one before: `on` what, `now` and `then`."""
+    incumbent: Mapping[str, Mapping[str, Sequence[int]]] | None = None
+    """The counts of the round's own target on the same posts; None where it is gone."""
 
 
 def has_encoders() -> bool:
@@ -137,31 +147,38 @@ def close_project_round(
     """
     settings = settings or CloseSettings()
     grid = make_grid(settings.architectures, settings.emoji, settings.times)
-    with store.write() as db:
-        round_ = begin_close(db, project_id, by=by, pending=settings.pending)
+    with store.read() as db:
         scheme = scheme_of(db, projects.get(db, project_id))
         every = rounds.of_project(db, project_id)
-    question = scheme.question(round_.question)
-    before = _last_close(every, round_, files)
-    plan = ClosePlan(
-        f"R{round_.number}",
-        grid,
-        scheme,
-        question,
-        dict(before.multipliers) if before else {},
-        name=f"{project_id}-target",
-        choose_by=settings.choose_by,
-        seed=settings.seed,
-        workers=settings.workers,
-        settings=settings.set,
-    )
+    base = _base_posts(settings.base, scheme.questions[0]) if settings.base else None
+    with store.write() as db:
+        # In one transaction with the check: what is refused drops no entry.
+        open_before = next((it.state == "open" for it in every[-1:]), False)
+        round_ = begin_close(db, project_id, by=by, pending=settings.pending)
+        question = scheme.question(round_.question)
+        before = _last_close(every, round_, files)
+        plan = ClosePlan(
+            f"R{round_.number}",
+            grid,
+            scheme,
+            question,
+            dict(before.multipliers) if before else {},
+            name=f"{project_id}-target",
+            choose_by=settings.choose_by,
+            seed=settings.seed,
+            workers=settings.workers,
+            settings=settings.set,
+        )
+        gathered = check_posts(_gather(db, round_, scheme, before, base, settings.seed), plan) if open_before else None
     folder = make_folder(close_folder(files, round_))
     reporter.begin(f"Round {round_.number}", len(grid))
     try:
         outcome = close_round(
             folder,
             plan,
-            lambda: _gather(store, round_, scheme, before, settings),
+            lambda: (
+                _gathered_again(store, round_, scheme, before, base, settings.seed) if gathered is None else gathered
+            ),
             train_candidate,
             note=reporter.note,
             check=reporter.check,
@@ -193,27 +210,64 @@ def _last_close(every: Sequence[Round], round_: Round, files: Path) -> CloseOutc
     return read_outcome(folder)
 
 
-def _gather(
-    store: Store, round_: Round, scheme: Scheme, before: CloseOutcome | None, settings: CloseSettings
+def _base_posts(named: str, question: Question) -> pl.DataFrame:
+    """Return labelled posts with the question's own labels: of a file, published or ours, or of a corpus NAME:PATH."""
+    column = f"{question.name}{GOLD}"
+    corpus, _, path = named.partition(":")
+    posts = corpora.load(corpus, path).posts.collect() if corpus in corpora.names() else _file_posts(named, question)
+    if column not in posts.columns:
+        raise UserError(f"--base {named} does not answer {question.name!r}, which this round asks. Name other posts.")
+    posts = spell_gold(posts.filter(pl.col(column).is_not_null()), [question])
+    strange = set(posts[column].unique()) - set(question.label_names)
+    if strange or not len(posts):
+        listed = ", ".join(sorted(map(str, strange))[:5]) or "no labels"
+        raise UserError(
+            f"--base {named} has {listed} for {question.name!r}; its labels are {', '.join(question.label_names)}."
+        )
+    if "lang" not in posts.columns:
+        posts = posts.with_columns(lang=pl.lit(None, dtype=pl.String))
+    pair = pl.coalesce("parent", "id") if "parent" in posts.columns else pl.col("id")
+    return posts.with_columns(pair=pair, part=pl.lit(EARLIER)).drop("split", strict=False)
+
+
+def _file_posts(named: str, question: Question) -> pl.DataFrame:
+    """Return the posts of a file with `Q.gold`; one whose columns are a published corpus's is read as that."""
+    with open_table(named) as table:
+        known = corpora.recognise(table.columns)
+    if known is not None:
+        return corpora.load(known, named).posts.collect()
+    posts = load_posts(named).posts
+    _, columns = answer_columns(posts, asked=[question.name], among=[question], file=named)
+    return with_gold(posts, {name: column for name, column in columns.items() if name == question.name})
+
+
+def _gathered_again(
+    store: Store, round_: Round, scheme: Scheme, before: CloseOutcome | None, base: pl.DataFrame | None, seed: int
 ) -> pl.DataFrame:
-    """Return all data so far: earlier closes' as they were frozen, or the base posts; and this round's, split now."""
+    with store.read() as db:
+        return _gather(db, round_, scheme, before, base, seed)
+
+
+def _gather(
+    db: Connection, round_: Round, scheme: Scheme, before: CloseOutcome | None, base: pl.DataFrame | None, seed: int
+) -> pl.DataFrame:
+    """Return all data so far: earlier closes' as they were frozen, the base posts, and this round's, split now."""
     gold = f"{round_.question}{GOLD}"
     question = scheme.question(round_.question)
     frames = []
-    placed: dict[str, str] = {}
     if before is not None:
         frames.append(pl.read_parquet(before.posts).select(*COLUMNS, gold))
-        placed = places(frames[0])
-    elif settings.base:
-        posts = load_posts(settings.base).posts.filter(pl.col(gold).is_not_null())
-        if "lang" not in posts.columns:
-            posts = posts.with_columns(lang=pl.lit(None, dtype=pl.String))
-        pair = pl.coalesce("parent", "id") if "parent" in posts.columns else pl.col("id")
-        posts = posts.with_columns(pair=pair, part=pl.lit(EARLIER)).drop("split", strict=False)
-        frames.append(split_entries(posts, question, seed=settings.seed).select(*COLUMNS, gold))
-    with store.read() as db:
-        own = without_dropped(entries_frame(db, round_, scheme)).filter(pl.col(gold).is_not_null())
-    split = split_entries(own, question, seed=settings.seed, placed=placed)
+    placed = places(frames[0]) if frames else {}
+    if base is not None:
+        if frames:  # what an earlier round brought in already stays as it was split then
+            known = frames[0].select("text")
+            base = base.join(known, on="text", how="anti").join(
+                frames[0].filter(pl.col("part") == EARLIER).select("id"), on="id", how="anti"
+            )
+        if len(base):
+            frames.append(split_entries(base, question, seed=seed, placed=placed).select(*COLUMNS, gold))
+    own = without_dropped(entries_frame(db, round_, scheme)).filter(pl.col(gold).is_not_null())
+    split = split_entries(own, question, seed=seed, placed=placed)
     return pl.concat([*frames, label_parts(split).select(*COLUMNS, gold)], how="vertical_relaxed")
 
 
@@ -238,19 +292,46 @@ def _finish(
             measured[name] = measured_record(measure_posts(scorer, posts, question))
     measured[target] = measured_record(measure_posts(winner, posts, question))
     figures = _run_suites(winner, target, round_, reporter)
+    incumbent = _load_target(store, round_.targets[0], reporter)
+    before = _run_suites(incumbent, round_.targets[0], round_, reporter) if incumbent is not None else {}
+    worse = find_worse(outcome, measured.get(round_.targets[0]), figures, before)
     record = {
         **outcome.to_dict(),
         "target": target,
         "folder": str(outcome.folder),
         "targets": measured,
         "suites": figures,
+        "incumbent": {"name": round_.targets[0], "suites": before},
+        "worse": worse,
     }
     with store.write() as db:
         rounds.set_state(db, round_.id, "closed", by=by, outcome=record)
         # Not by the phase's rule: which entries are settled was decided when the close began.
         phases.close_phase(db, round_.phase, by=by)
     reporter.note(f"Round {round_.number} is closed. The next target is {target}.")
-    return ClosedRound(round_.number, target, outcome, figures)
+    for each in worse:
+        reporter.note(f"Warning: the new target is worse than the one before: {worse_line(each)}.")
+    return ClosedRound(round_.number, target, outcome, figures, tuple(worse), measured.get(round_.targets[0]))
+
+
+def find_worse(
+    outcome: CloseOutcome,
+    incumbent: Mapping[str, Mapping[str, Sequence[int]]] | None,
+    suites_now: Mapping[str, Mapping[str, Any]],
+    suites_before: Mapping[str, Mapping[str, Any]],
+) -> list[dict[str, Any]]:
+    """Return where the new target is less accurate than the one that it replaces: the part that chose, and suites."""
+    by = outcome.choose_by
+    now = weighted_accuracy(outcome.winner.measured.get(by, {}), outcome.this)
+    compared = [(by, now, weighted_accuracy(read_measured(incumbent or {}).get(by, {}), outcome.this))]
+    compared += [
+        (name, each["accuracy"], suites_before.get(name, {}).get("accuracy")) for name, each in suites_now.items()
+    ]
+    return [
+        {"on": name, "now": new, "then": old}
+        for name, new, old in compared
+        if new is not None and old is not None and new < old
+    ]
 
 
 def _register(store: Store, outcome: CloseOutcome, name: str, *, by: str) -> str:

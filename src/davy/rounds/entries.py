@@ -20,6 +20,7 @@ from davy.rounds.store import entries as stored
 from davy.rounds.store.entries import EntryText
 from davy.store import Connection
 from davy.text import emoji, language, near_keys
+from davy.text.word_edits import count_edits
 
 if TYPE_CHECKING:
     from davy.core import Scores
@@ -37,6 +38,8 @@ SENTENCES: dict[str, str] = {
     "language": "The text reads like {got!r}, and this round takes {wanted}. Write it so, or say that it is.",
     "equal": "This very text was entered before. Write another one.",
     "near": "The text is too like an earlier entry ({share} of its word pairs are the same). Change more of it, "
+    "or write it as a contrast.",
+    "one_word": "The text differs from an earlier entry in one word or emoji. Change more of it, "
     "or write it as a contrast.",
     "both": "A contrast changes the emoji or the words, and this one changes both. Put one of them back.",
     "neither": "The contrast has the same words and the same emoji as the original. Change one of them.",
@@ -112,6 +115,8 @@ def check_new(db: Connection, project_id: str, text: str, *, but: str | None = N
         alike = near_keys.likeness(text, other)
         if entry_id != but and alike >= near_keys.LEAST:
             raise EntryRefused("near", status=409, share=f"{alike:.0%}")
+        if entry_id != but and near_keys.differ_in_one(text, other):
+            raise EntryRefused("one_word", status=409)
     return key, bands
 
 
@@ -148,7 +153,7 @@ class DifferencePiece:
 def measure_change(original: str, contrast: str) -> TextChange:
     """Return how many words and emoji differ between two texts."""
     before, after = _parts(original), _parts(contrast)
-    return TextChange(_edits(before[0], after[0]), _edits(before[1], after[1]), len(before[0]))
+    return TextChange(count_edits(before[0], after[0]), count_edits(before[1], after[1]), len(before[0]))
 
 
 def difference(original: str, contrast: str) -> tuple[list[DifferencePiece], list[DifferencePiece]]:
@@ -207,16 +212,6 @@ def _tokens(text: str) -> list[str]:
     ]
 
 
-def _edits(one: list[str], other: list[str]) -> int:
-    """Return the fewest insertions, deletions and replacements that turn one list into the other."""
-    row = list(range(len(other) + 1))
-    for i, a in enumerate(one, 1):
-        last, row[0] = row[0], i
-        for j, b in enumerate(other, 1):
-            last, row[j] = row[j], min(row[j] + 1, row[j - 1] + 1, last + (a != b))
-    return row[-1]
-
-
 def check(
     db: Connection,
     round_: Round,
@@ -259,6 +254,10 @@ def enter(
     if known := stored.find(db, round_.project, entry_id):
         return _repeated(known, round_, author)
     text = text.strip()
+    if original is not None and original.entry.set != "original":
+        raise EntryRefused("not_original")
+    if original is not None and stored.contrast_of(db, round_.project, original.entry.id):
+        raise EntryRefused("taken", status=409)
     lang = check(db, round_, text, lang=lang, original=original)
     faults = scheme.faults(answers, complete=True, text="")  # nobody marks words of a text that is being written
     if faults:
@@ -268,8 +267,6 @@ def enter(
     label = answers[round_.question][0]
     if original is not None:
         change = check_contrast(original, text, label, change=change)
-        if stored.contrast_of(db, round_.project, original.entry.id):
-            raise EntryRefused("taken", status=409)
     key, bands = check_new(db, round_.project, text, but=original.entry.id if original else None)
     entry = Entry(
         entry_id,

@@ -6,8 +6,8 @@ while a round runs does not change what people write against.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
 from davy.annotation.project import phase_gates
 from davy.annotation.project.phase_gates import GateReason, OpenPhase
@@ -53,11 +53,12 @@ def open_round(
     rules: EntryRules | None = None,
     goals: RoundGoals | None = None,
     anyway: str | None = None,
+    accept_worse: bool = False,
 ) -> Round:
     """Add a round and its phase to a project and open both; return the round.
 
     `targets` are detectors as name@version that answer the scheme's first question. `anyway` is the reason to open it
-    although an earlier phase says not yet.
+    although an earlier phase says not yet. `accept_worse` takes a target that is worse than the one that it replaced.
     """
     scheme = scheme_of(db, project)
     number = 1 + len(rounds.of_project(db, project.id))
@@ -68,6 +69,13 @@ def open_round(
     if current := rounds.current(db, project.id):
         raise UserError(
             f"Round {current.number} is {current.state}. Close it first: davy round close {project.id}", status=409
+        )
+    worse = worse_targets(rounds.of_project(db, project.id))
+    if (named := next((it for it in targets if it in worse), None)) and not accept_worse:
+        raise UserError(
+            f"{named} is worse than the target before it: {'; '.join(worse[named])}. "
+            "Take it all the same: --accept-worse. Or name another target.",
+            status=409,
         )
     taken = {phase.name for phase in phases.of_project(db, project.id)}
     phase_name = next(
@@ -89,6 +97,17 @@ def open_round(
         )
     except ValueError as error:
         raise UserError(f"The round can't be opened: {error}.") from None
+
+
+def worse_targets(every: Sequence[Round]) -> dict[str, list[str]]:
+    """Return the targets of closed rounds that are worse than the one they replaced, each with where, in words."""
+    closed = [it.outcome for it in every if it.outcome.get("worse")]
+    return {str(it["target"]): [worse_line(each) for each in it["worse"]] for it in closed}
+
+
+def worse_line(where: Mapping[str, Any]) -> str:
+    """Return in words where a new target is worse than the one that it replaces."""
+    return f"{where['now']:.3f} on {where['on']}, {where['then']:.3f} before"
 
 
 def find_target(store: Store, wanted: str, question: str, *, by: str) -> str:

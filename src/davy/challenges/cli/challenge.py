@@ -140,11 +140,13 @@ def open_phase(
     closes: Annotated[str | None, typer.Option("--closes", help="When; a date counts to its end.")] = None,
     database: Database = None,
 ) -> None:
-    """Open a phase now, or change its dates, of one task or of all that it has.
+    """Open a phase now, or change its dates, of one task or of all that it has. --closes +0m closes it now.
 
     Examples:
 
         davy challenge open-phase edos test --closes +21d
+
+        davy challenge open-phase edos test --task A --closes +0m
 
         davy challenge open-phase edos test --task B --opens 2027-01-20 --closes 2027-01-31
     """

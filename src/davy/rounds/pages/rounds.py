@@ -8,6 +8,7 @@ text.
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -28,10 +29,11 @@ from davy.core.metric import FEWEST
 from davy.jobs import job_files
 from davy.jobs import store as jobs
 from davy.people.pages.visitor import Form, field, whole_number
+from davy.report import Table
 from davy.rounds.candidates import BASE, EMOJI, TIMES, CandidateResult, choice_table
 from davy.rounds.close_round import begin_close, has_encoders, pending_entries, round_story
 from davy.rounds.jobs import CLOSE_ROUND
-from davy.rounds.open_round import SEED_KINDS, add_seeds, open_round, wrong_rows
+from davy.rounds.open_round import SEED_KINDS, add_seeds, open_round, worse_targets, wrong_rows
 from davy.rounds.pages.round_targets import ask_targets, few_measured, new_target, possible_targets, refusal_text
 from davy.rounds.round import GOALS, EntryRules, Round, RoundGoals
 from davy.rounds.store import entries, round_seeds, rounds
@@ -105,6 +107,7 @@ def _list(
         progress=progress,
         targets=targets,
         few={name: n for name, n in few.items() if name in targets},
+        worse={name for name in worse_targets(every) if name in targets},
         question=question,
         usual=EntryRules(languages=tuple(place.project.settings.get("languages") or ("en",))),
         may_open=place.may("manage") and place.project.state == "open" and all(it.state == "closed" for it in every),
@@ -126,6 +129,10 @@ def open_next(request: Request, place: Manages, form: Form) -> Response:
         if not targets or not set(targets) <= set(possible_targets(request, db, question)):
             raise LocalizedError("no_target", status=422)
         few = few_measured(db, place.project.id, rounds.of_project(db, place.project.id))
+        if field(form, "worse") != "yes":
+            worse = worse_targets(rounds.of_project(db, place.project.id))
+            if named := next((name for name in targets if name in worse), None):
+                raise LocalizedError("worse_target", status=409, name=named)
         chosen_few = [name for name in targets if name in few]
         if chosen_few and field(form, "few") != "yes":
             raise LocalizedError("few_target", status=422, count=few[chosen_few[0]], name=chosen_few[0], fewest=FEWEST)
@@ -138,6 +145,7 @@ def open_next(request: Request, place: Manages, form: Form) -> Response:
             rules=_rules(form),
             goals=RoundGoals(**{name: whole_number(form, name) for name in GOALS}),
             anyway=field(form, "anyway", most=500) or None,
+            accept_worse=field(form, "worse") == "yes",
         )
     return render.redirect(request, f"{place.address}/rounds/{made.number}", "round_opened", n=str(made.number))
 
@@ -322,9 +330,15 @@ def _page(request: Request, place: ProjectAccess, round_number: str, *, wrong: s
         install_train=install_extra("train"),
         times=TIMES,
         ways=EMOJI,
-        table=choice_table(results, round_.outcome["round"], by=round_.outcome["chosen_by"]) if results else None,
+        table=_choices_table(round_.outcome, results) if results else None,
         wrong=wrong,
     )
+
+
+def _choices_table(outcome: Mapping[str, Any], results: Sequence[CandidateResult]) -> Table:
+    """Return the candidates with the target that the round was held against."""
+    before = outcome["targets"].get(outcome.get("incumbent", {}).get("name"))
+    return choice_table(results, outcome["round"], by=outcome["chosen_by"], incumbent=before)
 
 
 @router.post("/projects/{project_id}/rounds/{round_number}/close")
@@ -341,7 +355,8 @@ def start_close(request: Request, place: Manages, round_number: str, form: Form)
             raise LocalizedError("round_is_closed", status=409)
         if waiting and arguments["pending"] != "drop":
             raise LocalizedError("round_pending", status=409, n=len(waiting))
-        begin_close(db, place.project.id, by=place.account.id, pending=arguments["pending"])
+        if not waiting:  # else the job drops them, once it has checked that the rest suffices
+            begin_close(db, place.project.id, by=place.account.id)
         last = _job(db, place, round_)
         if last is not None and last.state in ("failed", "cancelled"):
             jobs.retry(db, last.id, by=place.account.id, arguments=arguments)

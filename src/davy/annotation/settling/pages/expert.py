@@ -67,7 +67,7 @@ def queue(request: Request, place: Settles) -> Response:
         waiting=sum(offered.values()),
         decided=decided,
         others=sum(n for (_, state), n in counts.items() if state == "open") - sum(offered.values()),
-        done=sum(n for (kind, state), n in counts.items() if state != "open" and kind != "flag"),
+        done=sum(n for (_, state), n in counts.items() if state != "open"),
         known=("split", "severe", "undecided", "one voice", "nobody", "unrealistic", "other target", "unsure"),
     )
 

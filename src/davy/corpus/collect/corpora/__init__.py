@@ -4,7 +4,7 @@ Each corpus is described in a YAML file of its name beside this one: its columns
 its scheme and its quirks are data. docs/data/corpora.md lists them.
 """
 
-from davy.corpus.collect.corpora.descriptions import CorpusDescription, describe, names
+from davy.corpus.collect.corpora.descriptions import CorpusDescription, describe, names, recognise
 from davy.corpus.collect.corpora.load import Corpus, find_in, load, verdicts
 
-__all__ = ["Corpus", "CorpusDescription", "describe", "find_in", "load", "names", "verdicts"]
+__all__ = ["Corpus", "CorpusDescription", "describe", "find_in", "load", "names", "recognise", "verdicts"]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -99,6 +99,19 @@ def describe(name: str) -> CorpusDescription:
         if key in raw:
             raw[key] = tuple(raw[key])
     return CorpusDescription(name=name, **raw)
+
+
+def recognise(columns: Collection[str]) -> str | None:
+    """Return the corpus whose published files have these columns: text, ids and answers; None where none is sure."""
+    fitting = []
+    for name in names():
+        about = describe(name)
+        wanted = {about.text, *(where.column for where in about.labels.values() if where.required)}
+        if about.header is None and len(wanted) > 1 and wanted <= set(columns):
+            fitting.append((len(wanted) + sum(each in columns for each in (*about.columns, *about.id)), name))
+    best = max(fitting, default=(0, ""))
+    surest = [name for fit, name in fitting if fit == best[0]]
+    return surest[0] if len(surest) == 1 else None
 
 
 def _labels(entry: str | dict[str, Any]) -> LabelColumn:
