@@ -260,3 +260,41 @@ def test_a_phase_that_gets_more_memes_is_not_to_be_closed_next(bench):
     bench.rate(meme, ("bo", "cy"), HARMLESS)
     acts = next_acts()
     assert (acts["build"], acts["rating"], acts["confounders"]) == (None, None, None)
+
+
+BOUNDED = b"""
+name: memes
+title: Memes
+preset: meme-construction
+confounders: {most-words: 4, most-picture: 200}
+phases: {rating: {answers: 2}}
+"""
+
+
+def test_how_much_a_confounder_changes_is_kept_and_held_to_the_project_s_bound(store):
+    bench = make_memes(store, plan=BOUNDED)
+    meme = hateful_meme(bench)
+    with pytest.raises(UserError, match="9 words changed; at most 4 here"):
+        bench.confound("bo", "text", words="one two three four five six seven eight nine")
+    text = bench.confound("bo", "text", words="look at this garden")
+    assert text.meta["change"] == {"words": 1, "of_words": 4}
+    with bench.store.write() as db:
+        task = meme_tasks.next_task(db, bench.project, bench.people["bo"], "confounders")
+    layout = MemeLayout.from_dict(task.layout)
+    assert meme_tasks.measure_change(task, layout, "image", 180) == {"picture_bits": 180}
+    with pytest.raises(UserError, match="differs in 201 of 256 bits; at most 200 here"):
+        meme_tasks.measure_change(task, layout, "image", 201)
+    assert meme.text == "look at this lamp"
+
+
+def test_which_side_is_hateful_alone_is_in_the_corpus(bench):
+    meme = hateful_meme(bench)
+    with bench.store.write() as db:
+        task = meme_tasks.next_task(db, bench.project, bench.people["bo"], "confounders")
+        meme_tasks.answer_side(db, task, "image", NOTHING_FLIPS)
+        task = meme_tasks.open_task(db, bench.project, bench.people["bo"], task.id)
+        meme_tasks.answer_side(db, task, "text", NOT_FOUND)
+    with bench.store.read() as db:
+        rows = gather_rows(db, bench.project, scheme_of(db, bench.project), choose_phases(db, bench.project, None))
+        (own,) = [row for row in rows if row.id == meme.id]
+    assert (own.meta["kind"], own.meta["hateful_alone"]) == (UNIMODAL_HATE, ["text"]), "no picture can flip it"

@@ -194,3 +194,27 @@ def test_a_corpus_that_can_not_be_learnt_from_gets_one_line(tmp_path, row, said,
     message = capsys.readouterr().err
     assert said in message
     assert message.count("\n") == 1
+
+
+def test_settings_are_searched_on_dev_and_several_seeds_give_a_mean_and_its_spread(memes, tmp_path, capsys):
+    tiny = make_tiny_encoder(tmp_path / "tiny")
+    out = tmp_path / "runs"
+    asked = command(memes, out, "--row", "text", "--search", "rate=1e-9,1e-2", "--search", "warmup=0,1", tiny=tiny)
+    assert run([*asked, "--seeds", "2", "--json"]) == 0
+    told = json.loads(capsys.readouterr().out)
+    assert [each["trial"] for each in told["tried"]] == [
+        "rate=1e-09,warmup=0", "rate=1e-09,warmup=1", "rate=0.01,warmup=0", "rate=0.01,warmup=1"
+    ]  # fmt: skip
+    best = max(told["tried"], key=lambda each: each["auroc"])
+    assert told["chosen"] == best["settings"]
+    values = [each["test"]["auroc"] for each in told["runs"]]
+    mean, spread = told["summary"]["test"]["auroc"]
+    assert (mean, spread) == (pytest.approx(np.mean(values)), pytest.approx(np.std(values, ddof=1)))
+    assert (out / "seed-1" / "manifest.json").is_file()
+    assert run([*asked, "--seeds", "3"]) == 0, "what was done before is read, one more seed is trained"
+    assert "±" in capsys.readouterr().out
+    assert (out / "seed-2" / "manifest.json").is_file()
+    assert run(command(memes, out, "--row", "text", "--search", "rate=1e-3", tiny=tiny)) == 2
+    assert "is of another search" in capsys.readouterr().err
+    assert run(command(memes, tmp_path / "x", "--search", "rate", tiny=tiny)) == 2
+    assert "rate=1e-5,5e-5" in capsys.readouterr().err

@@ -119,6 +119,8 @@ def _converted_splits(frame: pl.DataFrame) -> Mapping[str, str]:
 
 def _exported_gold(frame: pl.DataFrame) -> pl.DataFrame:
     """Return posts of a project's Hugging Face export, which has answers in `Q` beside `Q_basis`, with `Q.gold`."""
+    if "image" in frame.columns and isinstance(frame.schema["image"], pl.Struct):
+        frame = frame.with_columns(pl.col("image").struct.field("path").alias("image"))
     names = [name.removesuffix("_basis") for name in frame.columns if name.endswith("_basis")]
     for name in names:
         if name in frame.columns and f"{name}.gold" not in frame.columns:

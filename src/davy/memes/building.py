@@ -13,6 +13,7 @@ from davy.annotation.project.store import images
 from davy.annotation.project.store.images import StoredImage
 from davy.core.errors import UserError
 from davy.image.image_folder import ImageFolder
+from davy.image.perceptual_hash import distance, pdq
 from davy.image.picture import read_picture
 from davy.memes import emoji_artwork
 from davy.memes.meme_layout import MemeLayout, caption, stack
@@ -90,6 +91,15 @@ def picture_folder(store: Store) -> ImageFolder:
     if path is None:
         raise UserError("With this database set DAVY_IMAGES to the folder for pictures, one that all servers share.")
     return ImageFolder(path)
+
+
+def picture_distance(store: Store, one: str | None, other: str) -> int | None:
+    """Return in how many of 256 bits the hashes (PDQ) of two stored pictures differ; None where one is not there."""
+    folder = picture_folder(store)
+    if one is None or folder.find(one) is None:
+        return None
+    first, second = (pdq(folder.read(key).image)[0] for key in (one, other))
+    return distance(first, second)
 
 
 def require_same(base: MemeLayout, layout: MemeLayout, keep: Collection[str]) -> None:

@@ -19,7 +19,7 @@ from davy.annotation.project.project_scheme import scheme_of
 from davy.annotation.project.store import phases
 from davy.annotation.settling.store import phase_answers
 from davy.core import Question, Scheme, UserError
-from davy.core.meme import DISCARDS, FLIPPED, SIDES, meme_kind
+from davy.core.meme import DISCARDS, FLIPPED, NOTHING_FLIPS, SIDES, meme_kind
 from davy.memes.store import meme_steps
 from davy.memes.store.meme_steps import MemeStep, RatedMeme
 from davy.store import Connection, events
@@ -189,9 +189,15 @@ def meme_facts(db: Connection, project: Project) -> dict[str, dict[str, Any]]:
         own = spent.setdefault(step.post, {})
         own[name] = own.get(name, 0.0) + (step.seconds or 0.0)
     facts: dict[str, dict[str, Any]] = {}
+    newest = {(step.post, step.step): step.result for step in steps if step.step in SIDES}
     for key, kind in kinds.items():
         seconds = {**spent.get(source.get(key, ""), {}), **spent.get(key, {})}
         facts[key] = {"kind": kind, "minutes": {name: round(n / 60, 2) for name, n in seconds.items()}}
+        # No picture flips what its text says, and the other way round.
+        alone = [
+            other for other, side in zip(SIDES[::-1], SIDES, strict=True) if newest.get((key, side)) == NOTHING_FLIPS
+        ]
+        facts[key] |= {"hateful_alone": alone} if alone else {}
     return facts
 
 

@@ -8,6 +8,7 @@ builder of a meme is its author, so that they never rate it.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
@@ -16,7 +17,9 @@ from davy.annotation.care import care
 from davy.annotation.labelling import eligibility
 from davy.annotation.labelling.store import assignments, item_selection, items, tallies
 from davy.annotation.labelling.store.item_selection import HeldAssignment
+from davy.annotation.project import settings as project_settings
 from davy.annotation.project.project import Member, Phase, Project
+from davy.annotation.project.settings import ConfounderBounds
 from davy.annotation.project.store import images, phases, picture_locks, posts
 from davy.core import Post, Source, UserError
 from davy.core.meme import FLIP_ANSWERS, FLIPPED, PASSED, SIDES, FilterAnswers
@@ -26,6 +29,7 @@ from davy.memes.meme_layout import MemeLayout
 from davy.memes.store import meme_steps
 from davy.store import Connection
 from davy.store.columns import new_id, now
+from davy.text.word_edits import count_edits
 
 LONGEST_STEP = 3 * 3600.0
 """No step counts for more seconds than this, whatever the browser says."""
@@ -199,10 +203,12 @@ def save_meme(
     image: str,
     seconds: float | None = None,
     side: str | None = None,
+    distance: int | None = None,
 ) -> Post:
     """Keep a meme that was built, and return its post, which waits to be rated; `image` is its rendering's key.
 
-    With `side` it is a confounder that replaces this side of a hateful meme and leaves the other as it is.
+    With `side` it is a confounder that replaces this side of a hateful meme and leaves the other as it is; `distance`
+    says in how many bits its picture's hash differs from the meme's. How much it changed is kept in its `meta`.
     """
     _need(task, "confounders" if side else "build")
     rating = meme_phases(db, task.project).rating
@@ -212,9 +218,10 @@ def save_meme(
         raise UserError("A meme has a picture and a text. Add what is missing.", status=422)
     if images.find(db, task.project.id, image) is None:
         raise UserError("The meme's picture is not there. Save it again.", status=409)
+    about: dict[str, Any] = {"source_meme": task.post.id}
     if side is not None:
         _check_side(task, layout, side)
-    about = {"side": side} if side else {"source_meme": task.post.id}
+        about = {"side": side, "change": measure_change(task, layout, side, distance)}
     made = Post(
         new_id(),
         layout.text,
@@ -274,6 +281,28 @@ def _check_side(task: MemeTask, layout: MemeLayout, side: str) -> None:
         )
     if same_text and same_images:
         raise UserError("This is the same meme again. Replace the picture or the text.", status=422)
+
+
+def measure_change(task: MemeTask, layout: MemeLayout, side: str, distance: int | None) -> dict[str, int]:
+    """Return how much a confounder changed: words of its text, or bits of its picture; refuse more than is allowed."""
+    bounds = project_settings.from_dict(task.project.settings).confounders or ConfounderBounds()
+    if side == "image":
+        if distance is None:
+            return {}
+        if bounds.most_picture is not None and distance > bounds.most_picture:
+            raise UserError(
+                f"The picture differs in {distance} of 256 bits; at most {bounds.most_picture} here. "
+                "Choose one that is closer to the meme's own.",
+                status=422,
+            )
+        return {"picture_bits": distance}
+    before, after = (re.findall(r"\w+", text.casefold()) for text in (task.post.text, layout.text))
+    changed = count_edits(before, after)
+    if bounds.most_words is not None and changed > bounds.most_words:
+        raise UserError(
+            f"{changed} words changed; at most {bounds.most_words} here. Change as few words as possible.", status=422
+        )
+    return {"words": changed, "of_words": len(before)}
 
 
 def _licence(db: Connection, project: Project, layout: MemeLayout) -> str | None:

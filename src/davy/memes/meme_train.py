@@ -6,10 +6,12 @@ its checkpoints lie beside the model folder until it is done.
 
 from __future__ import annotations
 
+import json
 import math
 import shutil
-from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, fields, replace
+from itertools import product
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -18,8 +20,9 @@ import numpy as np
 from davy.core.errors import UserError
 from davy.core.options import Option
 from davy.core.reporter import SILENT, Reporter
+from davy.detectors import folder as folders
 from davy.detectors.training_text_index import write_learnt
-from davy.files.atomic import replaced_folder, require_empty_folder, write_text
+from davy.files.atomic import make_folder, replaced_folder, require_empty_folder, write_json, write_text
 from davy.measure.calibration import fit_temperature
 from davy.memes.meme_data import MemeParts, examples, load_memes
 from davy.training.train import parse_changes
@@ -91,6 +94,148 @@ def train_meme(
     save_meme_model(model, preset, memes, trained, out)
     shutil.rmtree(run, ignore_errors=True)
     return replace(trained, folder=out)
+
+
+PAPER_GRID = "paper"
+"""What `--search` takes for the ranges that a row's preset lists."""
+WARMUPS = (0.0, 0.1)
+"""Shares of the updates that a search of the paper's ranges tries as warm-up: the paper names no values."""
+RECORD = "runs.json"
+
+
+@dataclass(frozen=True)
+class MemeRuns:
+    """A row trained with several seeds: each run, and what the search for its settings tried before."""
+
+    runs: tuple[TrainedMemeRow, ...]
+    chosen: Mapping[str, Any]
+    tried: tuple[Mapping[str, Any], ...] = ()
+
+    def summary(self) -> dict[str, dict[str, list[float | None]]]:
+        """Return mean and sample standard deviation of each figure by part; no deviation for one run."""
+        found: dict[str, dict[str, list[float | None]]] = {}
+        for part in ("dev", "test"):
+            for name in ("auroc", "accuracy"):
+                values = [run.figures[part][name] for run in self.runs]
+                spread = float(np.std(values, ddof=1)) if len(values) > 1 else None
+                found.setdefault(part, {})[name] = [float(np.mean(values)), spread]
+        return found
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the runs as JSON has them."""
+        runs = [{**run.to_dict(), "folder": str(run.folder)} for run in self.runs]
+        return {"runs": runs, "summary": self.summary(), "chosen": dict(self.chosen), "tried": list(self.tried)}
+
+
+def train_meme_runs(
+    data: Path,
+    out: Path,
+    *,
+    row: str = "concat",
+    size: str = "small",
+    seed: int = 0,
+    seeds: Annotated[int, Option("Train with so many seeds, from --seed on, into OUT/seed-N.", min=1, metavar="N")] = 1,
+    search: Annotated[
+        Sequence[str],
+        Option(
+            "Try these settings first, each with the others; dev chooses. 'paper': the paper's.", metavar="FIELD=V,V"
+        ),
+    ] = (),
+    changes: Mapping[str, str] | None = None,
+    images: Path | None = None,
+    question: str | None = None,
+    captions: Path | None = None,
+    reporter: Reporter = SILENT,
+) -> MemeRuns:
+    """Search a row's settings on dev where asked, then train it with each seed; a run that was stopped goes on.
+
+    Settings that were tried before, and seeds that are done, are read from `out`.
+    """
+    from davy.detectors.meme_presets import load_preset
+
+    preset = load_preset(row, size, changes)
+    grid = _grid(preset, search)
+    make_folder(out)
+    chosen, tried = _searched(preset, grid, data, out, images, question, captions, seed, reporter) if grid else ({}, [])
+    given = {**(changes or {}), **{name: str(value) for name, value in chosen.items()}}
+    runs = []
+    for each in range(seed, seed + seeds):
+        folder = out / f"seed-{each}"
+        known = _known_run(folder, row, each)
+        if known is None:
+            known = train_meme(
+                data, folder, row=row, size=size, seed=each, changes=given, images=images, question=question,
+                captions=captions, reporter=reporter,
+            )  # fmt: skip
+        runs.append(known)
+    done = MemeRuns(tuple(runs), chosen, tuple(tried))
+    write_json(out / RECORD, done.to_dict())
+    return done
+
+
+def _known_run(folder: Path, row: str, seed: int) -> TrainedMemeRow | None:
+    """Return a run that is done, by its model's manifest; None where there is none yet."""
+    if not (folder / folders.MANIFEST).is_file():
+        return None
+    settings = folders.read(folder).settings
+    if (settings.get("row"), settings.get("seed")) != (row, seed):
+        raise UserError(f"{folder} holds another run. Name another folder with --out.")
+    return TrainedMemeRow(row, seed, str(settings["data"]), settings["figures"], {}, folder)
+
+
+def _grid(preset: MemePreset, search: Sequence[str]) -> dict[str, tuple[Any, ...]]:
+    """Return the values to try, by the field of the training."""
+    from davy.detectors.meme_presets import with_preset_changes
+
+    grid: dict[str, tuple[Any, ...]] = {}
+    for entry in search:
+        name, _, values = entry.partition("=")
+        if entry == PAPER_GRID:
+            grid |= {**preset.grid, "warmup": tuple(int(preset.training.updates * share) for share in WARMUPS)}
+            continue
+        if name not in {each.name for each in fields(type(preset.training))} or not values:
+            raise UserError(f"--search {entry}: write a setting of the training and its values, rate=1e-5,5e-5.")
+        each = (with_preset_changes(preset, {name: value}) for value in values.split(","))
+        tried = [getattr(changed.training, name) for changed in each]
+        grid[name] = tuple(tried)
+    return grid
+
+
+def _searched(
+    preset: MemePreset,
+    grid: Mapping[str, tuple[Any, ...]],
+    data: Path,
+    out: Path,
+    images: Path | None,
+    question: str | None,
+    captions: Path | None,
+    seed: int,
+    reporter: Reporter,
+) -> tuple[dict[str, Any], list[dict[str, Any]]]:
+    """Return the settings with the best AUROC on dev, and what each reached; those done before are not tried again."""
+    from davy.training.meme_trainer import grid_presets
+
+    record = out / "search.json"
+    memes = load_memes(data, images=images, question=question)
+    captioned = load_memes(captions) if captions is not None else None
+    asked = {"row": preset.row, "data": memes.data_hash, "seed": seed, "grid": {k: list(v) for k, v in grid.items()}}
+    kept: dict[str, Any] = {**asked, "tried": []}
+    if record.is_file():
+        kept = json.loads(record.read_text(encoding="utf-8"))
+    if {name: kept[name] for name in asked} != json.loads(json.dumps(asked)):
+        raise UserError(f"{record} is of another search. Name another folder with --out.")
+    tried: list[dict[str, Any]] = kept["tried"]
+    known = {each["trial"] for each in tried}
+    for values, (name, each) in zip(product(*grid.values()), grid_presets(replace(preset, grid=grid)), strict=True):
+        if name in known:
+            continue
+        reporter.note(f"Trying {name}")
+        trained, _ = train_preset(each, memes, seed, captioned=captioned, reporter=reporter)
+        auroc = trained.figures["dev"]["auroc"]
+        tried.append({"trial": name, "auroc": auroc, "settings": dict(zip(grid, values, strict=True))})
+        write_json(record, {**asked, "tried": tried})
+    best = max(tried, key=lambda each: each["auroc"])
+    return best["settings"], tried
 
 
 def train_preset(

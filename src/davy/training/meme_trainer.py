@@ -352,7 +352,7 @@ def grid_presets(preset: MemePreset) -> Iterator[tuple[str, MemePreset]]:
         chosen = dict(zip(preset.grid, values, strict=True))
         name = ",".join(f"{field}={value}" for field, value in chosen.items())
         warmup = min(preset.training.warmup, chosen.get("updates", preset.training.updates) // 10)
-        yield name, replace(preset, training=replace(preset.training, warmup=warmup, **chosen))
+        yield name, replace(preset, training=replace(preset.training, **{"warmup": warmup, **chosen}))
 
 
 def search_row(

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING
 from davy.annotation.exchange.corpus import majority_flags
 from davy.annotation.exchange.data_statement import DataStatement
 from davy.annotation.exchange.formats import ExchangeFormat, ending_of, find_format
-from davy.annotation.exchange.rows import AnsweredPost, ExchangeContext
+from davy.annotation.exchange.rows import AnsweredPost, ExchangeContext, ExportedPicture
 from davy.core.answers import SEPARATOR
 from davy.core.errors import UserError
 from davy.files.atomic import (
@@ -120,6 +120,7 @@ def export_project(
             question=wish.question,
             raw=wish.raw,
             statement=data_statement.text,
+            picture=_pictures_of(store, db, project.id) if stored_images.count(db, project.id) else None,
         )
         count = _Count(progress, size_of(chosen))
         rows = gather_rows(db, project, scheme, chosen, comments=wish.comments)
@@ -130,6 +131,23 @@ def export_project(
         if statement is not None:
             write_text(statement, data_statement.text())
     return replace(count.found, annotators=len(count.people), phases=tuple(phase.name for phase in chosen))
+
+
+def _pictures_of(store: Store, db: Connection, project_id: str) -> Callable[[str], ExportedPicture | None]:
+    """Return what gives a post's picture by its key; None where it is not here, or was locked or withdrawn."""
+    from davy.annotation.project.images import folder_of
+    from davy.annotation.project.store import images as stored_images
+
+    folder = folder_of(store)
+
+    def read(key: str) -> ExportedPicture | None:
+        row = stored_images.find(db, project_id, key)
+        path = folder.find(key) if row is not None else None
+        if row is None or path is None:
+            return None
+        return ExportedPicture(path.read_bytes(), row.licence, row.credit, row.source)
+
+    return read
 
 
 def export_survey(store: Store, project_id: str, out: Path) -> int:

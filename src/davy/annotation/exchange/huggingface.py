@@ -9,17 +9,19 @@ a label that is missing.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from davy.annotation.exchange.corpus import votes_of
 from davy.annotation.exchange.extra_fields import mapping, strings
+from davy.annotation.exchange.huggingface_card import card
 from davy.annotation.exchange.long_table import meta_cell
 from davy.annotation.exchange.rows import (
     POST_FIELDS,
     AnsweredPost,
     ExchangeContext,
+    ExportedPicture,
     GivenAnswer,
     Rows,
     SettledAnswer,
@@ -31,7 +33,6 @@ from davy.annotation.exchange.rows import (
 )
 from davy.annotation.exchange.spreadsheet_cells import column_types, dataset_cell
 from davy.core import Question, Scheme, UserError
-from davy.core.question_kind import QUESTION_KINDS
 from davy.text.words import span_texts
 
 if TYPE_CHECKING:
@@ -41,24 +42,30 @@ if TYPE_CHECKING:
 JUDGE = "judge."
 PART = 50_000
 """Rows of one Parquet file; so many are held in memory."""
+PART_WITH_PICTURES = 500
+_CREDITS = ("image_licence", "image_credit", "image_source")
 
 _GIVEN = ("id", "annotator", "phase", "flags", "comment", "seconds", "at", "guideline_version")
 _POST = ("id", "text", *POST_FIELDS, "meta", "sampler", "kind", "judges")
 _OF_A_VERDICT = ("basis", "reason", "votes")
-_SIZES = ((1_000, "n<1K"), (10_000, "1K<n<10K"), (100_000, "10K<n<100K"), (1_000_000, "100K<n<1M"))
 
 
 def write(rows: Rows, path: Path, about: ExchangeContext) -> None:
     """Write the dataset into an empty folder; its card is written last."""
     questions = [about.scheme.question(name) for name in about.questions]
     _check_names(questions)
-    settled = DatasetParts(path / "default", "train", _post_schema(questions))
-    unsettled = DatasetParts(path / "default", "unsettled", _post_schema(questions))
+    schema, size = _post_schema(questions), PART
+    if about.picture is not None:
+        schema, size = _with_pictures(schema), PART_WITH_PICTURES
+    settled = DatasetParts(path / "default", "train", schema, size)
+    unsettled = DatasetParts(path / "default", "unsettled", schema, size)
     answers = DatasetParts(path / "annotations", "train", _given_schema(questions))
     langs: set[str] = set()
     for row in rows:
         langs |= {row.lang} if row.lang else set()
-        (settled if _complete(row, about) else unsettled).add(_post_row(row, questions))
+        cells = _post_row(row, questions)
+        cells = cells if about.picture is None else _pictured(cells, row, about.picture)
+        (settled if _complete(row, about) else unsettled).add(cells)
         for given in row.given:
             answers.add(_given_row(row, given, questions))
     splits = {
@@ -66,7 +73,8 @@ def write(rows: Rows, path: Path, about: ExchangeContext) -> None:
         "unsettled": unsettled.close(),
         "annotations": answers.close(always=True),
     }
-    (path / "README.md").write_text(card(about, splits, sorted(langs)), encoding="utf-8")
+    features = _features(schema) if about.picture is not None else None
+    (path / "README.md").write_text(card(about, splits, sorted(langs), features), encoding="utf-8")
 
 
 def read(path: Path, about: ExchangeContext) -> Iterator[AnsweredPost]:
@@ -89,8 +97,9 @@ def read(path: Path, about: ExchangeContext) -> Iterator[AnsweredPost]:
 class DatasetParts:
     """Parquet files of a split: `train-00000-of-00003.parquet` and so on, which get their names when all are there."""
 
-    def __init__(self, folder: Path, split: str, schema: dict[str, Any]) -> None:
+    def __init__(self, folder: Path, split: str, schema: dict[str, Any], size: int = PART) -> None:
         self._folder = folder
+        self._size = size
         self._split = split
         self._schema = schema
         self._rows: list[tuple[Any, ...]] = []
@@ -101,7 +110,7 @@ class DatasetParts:
         """Add a row; a full part goes to disk."""
         self._rows.append(row)
         self.n += 1
-        if len(self._rows) >= PART:
+        if len(self._rows) >= self._size:
             self._flush()
 
     def close(self, *, always: bool = False) -> int:
@@ -150,6 +159,40 @@ def _post_schema(questions: list[Question]) -> dict[str, Any]:
         schema |= {question.name: column_types(question)[1], **_words_schema(question)}
         schema |= dict.fromkeys((f"{question.name}_{part}" for part in _OF_A_VERDICT), pl.String)
     return schema
+
+
+def _with_pictures(schema: dict[str, Any]) -> dict[str, Any]:
+    """Return the columns with pictures inside, as `datasets` keeps its feature Image, and whose they are."""
+    import polars as pl
+
+    return {**schema, "image": pl.Struct({"bytes": pl.Binary, "path": pl.String}), **dict.fromkeys(_CREDITS, pl.String)}
+
+
+def _pictured(
+    cells: tuple[Any, ...], row: AnsweredPost, picture: Callable[[str], ExportedPicture | None]
+) -> tuple[Any, ...]:
+    """Return a post's cells with its picture in the place of its key, and its credits at the end."""
+    found = picture(row.image) if row.image else None
+    place = _POST.index("image")
+    inside = None if found is None else {"bytes": found.data, "path": f"{row.image}.png"}
+    credits = (None,) * 3 if found is None else (found.licence, found.credit, found.source)
+    return (*cells[:place], inside, *cells[place + 1 :], *credits)
+
+
+def _features(schema: dict[str, Any]) -> list[dict[str, Any]]:
+    """Return the columns as a card names them, so that `datasets` opens pictures as pictures."""
+    import polars as pl
+
+    kinds = {pl.Float64: "float64", pl.Int64: "int64"}
+    made: list[dict[str, Any]] = []
+    for name, kind in schema.items():
+        if name == "image":
+            made.append({"name": name, "dtype": "image"})
+        elif isinstance(kind, pl.List):
+            made.append({"name": name, "list": "string"})
+        else:
+            made.append({"name": name, "dtype": kinds.get(kind, "string")})
+    return made
 
 
 def _given_schema(questions: list[Question]) -> dict[str, Any]:
@@ -277,7 +320,7 @@ def _answered(cells: dict[str, Any], given: tuple[GivenAnswer, ...], scheme: Sch
     return AnsweredPost(
         id=str(cells["id"]),
         text=cells.get("text"),
-        **{name: cells.get(name) for name in POST_FIELDS},
+        **{**{name: cells.get(name) for name in POST_FIELDS}, "image": _image_key(cells.get("image"))},
         meta=meta,
         given=given,
         settled=settled,
@@ -285,67 +328,6 @@ def _answered(cells: dict[str, Any], given: tuple[GivenAnswer, ...], scheme: Sch
     )
 
 
-def card(about: ExchangeContext, splits: dict[str, int], langs: list[str]) -> str:
-    """Return the card's Markdown; `splits` says how many rows `train`, `unsettled` and `annotations` have."""
-    import yaml
-
-    header = yaml.safe_dump(_header(about, splits, langs), sort_keys=False, allow_unicode=True)
-    parts = [
-        f"# {about.title or about.project}",
-        "**This dataset holds hurtful texts.** They are here so that hate can be studied and countered.",
-        _rows_table(splits),
-        "## Questions\n\n" + _questions(about),
-        "`default` has the settled label of each question, with the basis of the verdict (`Q_basis`), the expert's "
-        "reason where there is one (`Q_reason`) and how many people gave which answer (`Q_votes`, JSON). `found` is "
-        "the rule by which a post was collected, `sampler` what took it from the pool, `judges` by which scores. "
-        "`annotations` has what each person answered, under a pseudonym that "
-        "stays the same in every export of this project.",
-        '```python\nfrom datasets import load_dataset\n\nposts = load_dataset("PATH", split="train")\n'
-        'answers = load_dataset("PATH", "annotations", split="train")\n```',
-    ]
-    if statement := about.statement():
-        parts.append("\n".join(f"#{line}" if line.startswith("#") else line for line in statement.strip().splitlines()))
-    return f"---\n{header}---\n\n" + "\n\n".join(parts) + "\n"
-
-
-def _header(about: ExchangeContext, splits: dict[str, int], langs: list[str]) -> dict[str, Any]:
-    posts = splits["train"] + splits["unsettled"]
-    default = [{"split": name, "path": f"default/{name}-*.parquet"} for name in ("train", "unsettled") if splits[name]]
-    return {
-        **({"language": langs} if langs else {}),
-        "license": about.licence or "other",
-        "pretty_name": about.title or about.project,
-        "task_categories": ["text-classification"],
-        "tags": ["not-for-all-audiences", "hate-speech", "davy"],
-        "size_categories": [next((name for most, name in _SIZES if posts < most), "1M<n<10M")],
-        "configs": [
-            {
-                "config_name": "default",
-                "default": True,
-                "data_files": default or [{"split": "train", "path": "default/train-*.parquet"}],
-            },
-            {"config_name": "annotations", "data_files": [{"split": "train", "path": "annotations/train-*.parquet"}]},
-        ],
-    }
-
-
-def _rows_table(splits: dict[str, int]) -> str:
-    lines = ["| configuration | split | rows |", "| --- | --- | ---: |"]
-    lines.append(f"| `default` | `train`: settled posts | {splits['train']:,} |")
-    if splits["unsettled"]:
-        lines.append(f"| `default` | `unsettled`: posts with a question open, or dropped | {splits['unsettled']:,} |")
-    lines.append(f"| `annotations` | `train`: one row an answer | {splits['annotations']:,} |")
-    return "\n".join(lines)
-
-
-def _questions(about: ExchangeContext) -> str:
-    lines = []
-    for name in about.questions:
-        question = about.scheme.question(name)
-        labels = ", ".join(f"`{label.name}`" for label in question.labels)
-        if question.marks_text:
-            labels = "words of the text, as `start-end`" + (f" marked as {labels}" if labels else "")
-        answer = f"{QUESTION_KINDS[question.kind].amount} {labels}".rstrip()
-        under = f" (where `{question.under[0]}` is {' or '.join(question.under[1])})" if question.under else ""
-        lines.append(f"- `{name}`{under}: {answer}. {question.title}".rstrip())
-    return "\n".join(lines)
+def _image_key(cell: Any) -> str | None:
+    """Return the key of a picture, of which a dataset holds the key alone or the whole file."""
+    return Path(str(cell["path"])).stem if isinstance(cell, dict) else cell

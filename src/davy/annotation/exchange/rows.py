@@ -73,6 +73,16 @@ class AnsweredPost:
 
 
 @dataclass(frozen=True, slots=True)
+class ExportedPicture:
+    """The bytes of a post's picture, and whose it is."""
+
+    data: bytes
+    licence: str | None = None
+    credit: str | None = None
+    source: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class ExchangeContext:
     """What formats need to know besides the rows."""
 
@@ -88,6 +98,8 @@ class ExchangeContext:
     statement: Callable[[], str] = str
     """Gives the data statement in Markdown once all rows have passed, for formats that carry a card."""
     licence: str = ""
+    picture: Callable[[str], ExportedPicture | None] | None = None
+    """Gives the picture that a post names by key, for formats that hold pictures; None where the project has none."""
     columns: Mapping[str, str] = field(default_factory=dict)
     """`item`, `annotator`, a question … → the column that holds it, for tables that name them otherwise."""
 

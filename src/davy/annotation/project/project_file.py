@@ -19,6 +19,7 @@ from davy.annotation.project.settings import (
     AgreementGate,
     Batch,
     Care,
+    ConfounderBounds,
     Contact,
     Deletion,
     PassMark,
@@ -45,6 +46,7 @@ SETTINGS: tuple[str, ...] = (
     "debrief",
     "pay",
     "deletion",
+    "confounders",
 )
 KEYS: tuple[str, ...] = ("name", "title", "preset", "scheme", *SETTINGS, "survey", "posts", "seed", "phases", "roster")
 REST = "rest"
@@ -282,6 +284,7 @@ def _settings(root: YamlMap, problems: Problems) -> ProjectSettings | None:
         "debrief": _wording(root, "debrief", problems),
         "pay": pay,
         "deletion": _one(root, "deletion", Deletion, problems),
+        "confounders": _one(root, "confounders", ConfounderBounds, problems),
     }
     if languages := _texts(root, "languages", problems):
         values["languages"] = languages

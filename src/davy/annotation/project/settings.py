@@ -129,6 +129,22 @@ class Deletion:
 
 
 @dataclass(frozen=True, slots=True)
+class ConfounderBounds:
+    """How far a confounder may lie from its meme, so that it is a small change; None sets no bound."""
+
+    most_words: int | None = None
+    """Words that may change in the text."""
+    most_picture: int | None = None
+    """Bits of 256 in which the pictures' hashes (PDQ) may differ; unlike pictures differ in about 128."""
+
+    def __post_init__(self) -> None:
+        if self.most_words is not None and self.most_words < 1:
+            raise ValueError(f"most-words is {self.most_words}; a confounder changes 1 word at least")
+        if self.most_picture is not None and not 1 <= self.most_picture <= 256:
+            raise ValueError(f"most-picture is {self.most_picture}; write 1 to 256 bits")
+
+
+@dataclass(frozen=True, slots=True)
 class AgreementGate:
     """How far people must agree before a calibration phase is passed."""
 
@@ -213,6 +229,7 @@ class ProjectSettings:
     debrief: Mapping[str, str] = field(default_factory=dict)
     pay: Pay | None = None
     deletion: Deletion | None = None
+    confounders: ConfounderBounds | None = None
 
     def __post_init__(self) -> None:
         for lang in self.languages:
@@ -267,6 +284,7 @@ def from_dict(kept: Mapping[str, Any]) -> ProjectSettings:
             debrief=as_wording(kept.get("debrief")),
             pay=_from_values(Pay, kept["pay"]) if kept.get("pay") else None,
             deletion=_from_values(Deletion, kept["deletion"]) if kept.get("deletion") else None,
+            confounders=_from_values(ConfounderBounds, kept["confounders"]) if kept.get("confounders") else None,
         )
     except (ValueError, TypeError, AttributeError) as error:
         raise UserError(f"The project's settings can't be read: {error}. Change them on the project's page.") from None
@@ -317,6 +335,10 @@ def to_yaml(settings: ProjectSettings) -> str:
             name.replace("_", "-"): _without_point(value)
             for name, value in (kept.get(section) or {}).items()
             if value not in (None, {}) or usual[section][name] not in (None, {})
+        }
+    if "confounders" in kept:
+        kept["confounders"] = {
+            name.replace("_", "-"): value for name, value in kept["confounders"].items() if value is not None
         }
     for rule in (*kept["adjudication"].values(), *kept["flags"].values()):
         usual_values = {"share": rule["rule"] != "share", "experts": rule["experts"] == 1}

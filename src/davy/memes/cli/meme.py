@@ -12,7 +12,7 @@ from davy.core.options import Option
 from davy.memes import image_library as actions
 from davy.memes.make_benchmark import make_benchmark
 from davy.memes.meme_render import render_meme, render_memes
-from davy.memes.meme_train import TrainedMemeRow, train_meme
+from davy.memes.meme_train import MemeRuns, TrainedMemeRow, train_meme, train_meme_runs
 from davy.memes.source_memes import read_memes
 from davy.memes.store.image_library import LibraryImage
 from davy.shell import console
@@ -103,13 +103,21 @@ def _plain(row: LibraryImage) -> dict[str, Any]:
     return {"key": row.key, "words": row.words, **about}
 
 
-@verb_command(train_meme, "data out images question row size seed set captions json")
+FIGURES = {"auroc": "AUROC", "accuracy": "accuracy"}
+
+
+@verb_command(train_meme, "data out images question row size seed seeds search set captions json")
 def train(
     run: Run[TrainedMemeRow],
     out: Path,
     row: str,
     size: str,
     seed: int,
+    seeds: Annotated[int, Option("Train with so many seeds, from --seed on, into OUT/seed-N.", min=1, metavar="N")] = 1,
+    search: Annotated[
+        list[str] | None,
+        Option("Try these first, each with the others; dev chooses. 'paper': its ranges.", metavar="FIELD=V,V"),
+    ] = None,
     json: Annotated[bool, Option("Print the figures as JSON.")] = False,
 ) -> None:
     """Train a meme model: picture and text in, hateful or not out.
@@ -126,8 +134,18 @@ def train(
 
       davy meme train split.jsonl --images pictures/ --row text --out memes/text
 
+      davy meme train split.jsonl --images pictures/ --search paper --seeds 3 --out memes/concat
+
       davy score --image meme.png --text "what it says" --model memes/concat
     """
+    if seeds > 1 or search:
+        with console.ShellReporter() as reporter:
+            several = train_meme_runs(**run.arguments, seeds=seeds, search=search or (), reporter=reporter)
+        if json:
+            console.json(several.to_dict())
+        else:
+            _show_runs(several, out)
+        return
     trained = run()
     if json:
         console.json(trained.to_dict())
@@ -135,6 +153,22 @@ def train(
     rows = [(part, f"{each['auroc']:.3f}", f"{each['accuracy']:.3f}") for part, each in trained.figures.items()]
     console.table(["part", "AUROC", "accuracy"], rows, right=("AUROC", "accuracy"))
     console.note(f"{row}, {size}, seed {seed} → {out}")
+
+
+def _show_runs(done: MemeRuns, out: Path) -> None:
+    """Print what a search tried, each run, and the mean with its standard deviation."""
+    if done.tried:
+        rows = [(each["trial"], f"{each['auroc']:.3f}") for each in done.tried]
+        console.table(["tried", "dev AUROC"], rows, right=("dev AUROC",))
+    cells = [
+        (str(run.seed), *(f"{run.figures[part][name]:.3f}" for part in ("dev", "test") for name in FIGURES))
+        for run in done.runs
+    ]
+    means = [done.summary()[part][name] for part in ("dev", "test") for name in FIGURES]
+    cells.append(("mean", *(f"{mean:.3f}" + (f" ± {sd:.3f}" if sd is not None else "") for mean, sd in means)))
+    heads = [f"{part} {title}" for part in ("dev", "test") for title in FIGURES.values()]
+    console.table(["seed", *heads], cells, right=heads)
+    console.note(f"{out}/runs.json, {out}/seed-N")
 
 
 app.add_typer(library_app, name="library")

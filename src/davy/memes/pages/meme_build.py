@@ -14,7 +14,7 @@ from davy.annotation.project.pages.project_access import Labels, ProjectAccess, 
 from davy.annotation.project.store import images
 from davy.core.errors import UserError
 from davy.memes import meme_tasks
-from davy.memes.building import keep_meme, start_layout
+from davy.memes.building import keep_meme, picture_distance, start_layout
 from davy.memes.meme_layout import MemeLayout
 from davy.memes.meme_tasks import MemeTask
 from davy.memes.pages.meme_editor import editor_of, layout_in, sent_layout
@@ -62,9 +62,10 @@ def keep(
     """Draw a meme and keep it as what came of a task; with `side`, as a confounder of that side."""
     store = context_of(request).store
     built = keep_meme(store, place.project.id, layout, by=place.account.id)
+    distance = None if side != "image" else picture_distance(store, task.post.image, built.key)
     with store.write() as db:
         still = meme_tasks.open_task(db, place.project, member_of(place), task.id)
-        meme_tasks.save_meme(db, still, built.layout, image=built.key, seconds=seconds, side=side)
+        meme_tasks.save_meme(db, still, built.layout, image=built.key, seconds=seconds, side=side, distance=distance)
 
 
 def _start(request: Request, task: MemeTask) -> MemeLayout:
