@@ -104,8 +104,7 @@ def test_five_people_make_a_detector_of_a_csv_file(browser, fresh: FreshServer, 
     ada.button(t("step.do.close", phase="main"))
     ada.link(t("step.do.train"))
     ada.button(t("train.do"))
-    ada.page.locator(".tag.good", has_text=t("jobs.state.done")).wait_for()
-    ada.page.reload()
+    ada.see(t("training.use"))  # the page is drawn whole when the training has ended
     ada.button(t("train.serve"))
     ada.link(t("place.score"), exact=True)
     ada.page.locator("#text").fill("Lamplighter women are grumblefop")

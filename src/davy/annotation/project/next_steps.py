@@ -160,8 +160,15 @@ class _Checklist:
         self.labelled = [row for row in statuses if row.phase.behaviour.gives_verdicts and row.answers]
         closed = [row for row in self.labelled if row.phase.state == "closed"]
         self.ended = bool(closed) and not any(row.phase.state == "open" and not row.fed for row in self.labelled)
+        passed = [row.phase.position for row in statuses if row.gate is not None and row.gate.passed]
+        self.spare = {
+            row.phase.id
+            for row in statuses
+            if passed and row.phase.behaviour.gate and row.phase.state == "waiting" and row.phase.position > passed[0]
+        }
+        """Calibrations that nobody needs any more, since one before them has passed its gate."""
         waiting = [row for row in statuses if row.phase.state == "waiting" and row.phase.size]
-        self.ended = self.ended and not waiting
+        self.ended = self.ended and all(row.phase.id in self.spare for row in waiting)
 
     def steps(self) -> list[Step]:
         """Return every line of the checklist."""
@@ -202,7 +209,7 @@ class _Checklist:
         for row in self.statuses:
             phase, kind = row.phase, row.phase.behaviour
             wanted = phase.size or kind.grows or row.fed
-            if phase.state == "closed" or kind.by_experts or not wanted or 0 < phase.size <= row.done:
+            if phase.state == "closed" or phase.id in self.spare or kind.by_experts or not wanted or 0 < phase.size <= row.done:
                 continue
             return (phase.answers or 1) if kind.fewest_people is None else kind.fewest_people
         return 2 if self.are_posts_written and not self.written.begun else 0
@@ -213,6 +220,7 @@ class _Checklist:
 
     def _open(self) -> Step:
         waiting = [row for row in self.statuses if row.phase.state == "waiting" and (row.phase.size or row.fed)]
+        waiting = [row for row in waiting if row.phase.id not in self.spare]
         if not waiting:
             opened = any(row.phase.state != "waiting" for row in self.statuses)
             return Step("open", DONE if opened else LATER)
