@@ -49,7 +49,7 @@ EXCEPTIONS: dict[tuple[str, str], str] = {
 
 
 BUDGETS = {
-    "annotation": 24449,
+    "annotation": 24500,
     "challenges": 4821,
     "core": 2185,
     "corpus": 10889,
@@ -66,7 +66,7 @@ BUDGETS = {
     "people": 3651,
     "report": 878,
     "reviews": 1034,
-    "rounds": 5677,
+    "rounds": 5681,
     "runs": 2210,
     "scheme_editor": 1059,
     "schemes": 1374,
@@ -77,7 +77,7 @@ BUDGETS = {
     "testing": 4834,
     "text": 2152,
     "training": 5069,
-    "web": 2828,
+    "web": 2841,
 }
 """Lines by folder. They only fall, unless a feature gains something that users can do."""
 

@@ -68,6 +68,7 @@ def test_a_check_in_is_sent_on_a_phone_and_its_contact_marks_it_as_seen(team, br
 
     reader = opened(team, browser, "expert", HOME)
     assert reader.locator(".rooms .mark").inner_text().split() == ["1", "new"]
+    reader.get_by_role("link", name="Team").click()
     reader.get_by_role("link", name="Care").click()
     reader.get_by_text("grumblefops all day").wait_for()
     reader.get_by_role("button", name="I have seen it").click()

@@ -39,6 +39,7 @@ def test_memes_are_uploaded_and_labelled_and_the_sharp_picture_comes_only_after_
     manager.get_by_role("button", name="Continue").click()
     manager.get_by_role("button", name="Make the project").click()
     manager.get_by_text("The project is ready.").wait_for()
+    manager.get_by_role("link", name="Settings").click()
     manager.get_by_role("link", name="Pictures").click()
     manager.get_by_text("There are 3 pictures. All that posts name are here.").wait_for()
 

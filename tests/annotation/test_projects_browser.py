@@ -33,7 +33,7 @@ def test_a_manager_makes_a_project_invites_somebody_and_they_begin(browser, live
     manager.get_by_text("The project is ready.").wait_for()
     manager.get_by_role("cell", name="Annotators needed: 1. On the roster: 0.").wait_for()
 
-    manager.get_by_role("link", name="Roster").click()
+    manager.get_by_role("link", name="Team").click()
     manager.get_by_label("Pool (optional)").fill("new")
     manager.get_by_role("button", name="Invite").click()
     link = manager.locator("#invitation-link").inner_text()

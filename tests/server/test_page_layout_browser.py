@@ -82,22 +82,27 @@ def test_on_a_phone_the_tab_that_one_is_on_is_in_sight(open_page, live):  # noqa
     sign_in(page)
     for room in ("rounds", "guideline", "exports", "train"):
         page.goto(f"/projects/tea-1/{room}")
-        box = page.locator(".rooms [aria-current]").bounding_box()
-        assert box["x"] >= 0, room
-        assert box["x"] + box["width"] <= PHONE["width"], room
+        for current in page.locator(".rooms [aria-current]").all():
+            box = current.bounding_box()
+            assert box["x"] >= 0, room
+            assert box["x"] + box["width"] <= PHONE["width"], room
 
 
-def test_on_a_phone_the_menu_of_an_admin_is_one_row_with_the_current_place_in_sight(open_page):  # noqa: F811
+def test_on_a_phone_the_menu_is_a_button_that_opens_by_key_and_shows_every_place(open_page):  # noqa: F811
     page = open_page(viewport=PHONE)
     sign_in(page)
     for place in ("projects", "detectors", "audit"):
         page.goto(f"/{place}")
-        tops = {round(link.bounding_box()["y"]) for link in page.locator(".places a").all()}
-        assert len(tops) == 1, place
-        box = page.locator(".places [aria-current]").bounding_box()
-        assert box["x"] >= 0, place
-        assert box["x"] + box["width"] <= PHONE["width"], place
+        assert page.locator(".places").is_hidden()
+        page.get_by_role("button", name="Menu").press("Enter")
+        boxes = [link.bounding_box() for link in page.locator(".places a").all()]
+        assert len(boxes) == 6
+        assert all(box["x"] >= 0 and box["x"] + box["width"] <= PHONE["width"] for box in boxes), place
+        assert page.locator(".places [aria-current]").is_visible()
         assert fits(page)
+    bare = open_page(viewport=PHONE, java_script_enabled=False)
+    bare.goto("/sign-in")
+    assert bare.locator(".menu").is_hidden()
 
 
 def test_the_menu_of_a_german_admin_is_one_row_on_a_laptop(open_page, live):  # noqa: F811

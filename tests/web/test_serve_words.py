@@ -39,7 +39,7 @@ DYNAMIC = (
     "settings.otherwise.", "settings.middle.", "settings.deletion.",
     "bring.encoding.", "jobs.does.", "language.",
     "project.kind.", "project.kind_help.", "project.state.", "project.role.", "project.role_help.", "new_project.step.",
-    "project.room.", "projects.none.", "going.",
+    "project.room.", "project.group.", "new_challenge.", "projects.none.", "going.",
     "step.name.", "step.state.", "step.do.", "step.who.", "communities.stopped.",
     "preset.", "editor.align.", "editor.place.", "editor.side.",
     "memes.step.", "memes.about.", "memes.counts.", "memes.do.", "memes.why.", "filter.violation.", "filter.missing.",

@@ -30,6 +30,16 @@ from davy.web import cookies, csrf
 from davy.web.feature_files import template_folders
 from davy.web.i18n import LANGUAGES, Translator, choose_language
 
+SERVER_PLACES: tuple[tuple[str, str], ...] = (
+    ("people", "see people"),
+    ("keys", "make own keys"),
+    ("jobs", "see jobs"),
+    ("schemes", "make projects"),
+    ("posts", "browse posts"),
+    ("audit", "see the audit"),
+)
+"""What the menu has under *Server*, each with the permission it takes."""
+
 
 def environment() -> Environment:
     """Return the templates: an undefined name is an error, everything is escaped."""
@@ -58,6 +68,7 @@ def page(
     context = request.app.state.context
     account = account_of(request)
     note = _read_note(request)
+    server_places = [place for place, act in SERVER_PLACES if account is not None and may(account.role, act)]
     html = context.templates.get_template(template).render(
         t=translator_of(request),
         account=account,
@@ -66,6 +77,8 @@ def page(
         csrf=csrf.token_for(request),
         time=lambda at: _time(translator_of(request), at),
         path=request.url.path,
+        server_places=server_places,
+        on_server=request.url.path.startswith(tuple(f"/{place}" for place in server_places)),
         address=request.url.path + (f"?{request.url.query}" if request.url.query else ""),
         demo=context.settings.demo,
         plain=cookies.read(request, "plain") == "yes",

@@ -209,7 +209,13 @@ class _Checklist:
         for row in self.statuses:
             phase, kind = row.phase, row.phase.behaviour
             wanted = phase.size or kind.grows or row.fed
-            if phase.state == "closed" or phase.id in self.spare or kind.by_experts or not wanted or 0 < phase.size <= row.done:
+            if (
+                phase.state == "closed"
+                or phase.id in self.spare
+                or kind.by_experts
+                or not wanted
+                or 0 < phase.size <= row.done
+            ):
                 continue
             return (phase.answers or 1) if kind.fewest_people is None else kind.fewest_people
         return 2 if self.are_posts_written and not self.written.begun else 0

@@ -22,7 +22,7 @@ from davy.annotation.project import phase_gates
 from davy.annotation.project.pages.project_access import Here, Manages, ProjectAccess, project_page
 from davy.annotation.project.pages.upload_form import UploadForm, read_posts
 from davy.annotation.project.project_scheme import scheme_of
-from davy.annotation.project.store import members
+from davy.annotation.project.store import members, phases
 from davy.core import Scheme, UserError
 from davy.core.install import install_extra
 from davy.core.metric import FEWEST
@@ -72,8 +72,12 @@ class RoundProgress:
 
 
 def unused_tabs(db: Connection, place: ProjectAccess) -> set[str]:
-    """Return the tab of rounds where there are none and this person can't open one."""
-    return set() if place.may("manage") or rounds.of_project(db, place.project.id) else {"rounds"}
+    """Return the tab of rounds where there are none, and the project is not made for them or this person opens none."""
+    if rounds.of_project(db, place.project.id):
+        return set()
+    every = phases.of_project(db, place.project.id)
+    other_work = any(phase.behaviour.gives_verdicts or phase.behaviour.task for phase in every)
+    return {"rounds"} if other_work or not place.may("manage") else set()
 
 
 @router.get("/projects/{project_id}/rounds")

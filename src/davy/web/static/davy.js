@@ -3,11 +3,17 @@
 
 document.documentElement.classList.add("scripted");
 
-/* .places, .rooms: on a phone menu and tabs scroll sideways; the current one is brought into sight. */
-for (const tabs of document.querySelectorAll(".places, .rooms")) {
+/* .rooms: on a phone tabs scroll sideways; the current one is brought into sight. */
+for (const tabs of document.querySelectorAll(".rooms")) {
   const current = tabs.querySelector("[aria-current]");
   if (current) tabs.scrollLeft = current.offsetLeft - (tabs.clientWidth - current.offsetWidth) / 2;
 }
+
+/* data-menu: on a phone the menu is a button. */
+document.querySelector("[data-menu]")?.addEventListener("click", (event) => {
+  const open = event.currentTarget.getAttribute("aria-expanded") !== "true";
+  event.currentTarget.setAttribute("aria-expanded", open);
+});
 
 /* data-copy="ID": copy that element's text and say so on the button. */
 document.addEventListener("click", async (event) => {

@@ -7,7 +7,7 @@ whether it exists or not, so that addresses tell strangers nothing.
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Collection
+from collections.abc import Awaitable, Callable, Collection, Mapping
 from dataclasses import dataclass
 from functools import partial
 from pkgutil import resolve_name
@@ -68,25 +68,56 @@ ADMINS_MAY: tuple[str, ...] = (
 )
 """What an admin of the server may do in every project: run it, but neither label, settle nor read check-ins."""
 
-PROJECT_TABS: tuple[tuple[str, str], ...] = (
-    ("", "see the project"),
-    ("rounds", "see the project"),
-    ("memes", "see the project"),
-    ("label", "label posts"),
-    ("expert", "settle cases"),
-    ("watch", "watch"),
-    ("mine", "label posts"),
-    ("verdicts", "see verdicts"),
-    ("coding", "code posts"),
-    ("channel", "write in the channel"),
-    ("guideline", "see the project"),
-    ("care", "check in"),
-    ("roster", "manage"),
-    ("exports", "export"),
-    ("train", "train"),
-    ("attack", "attack"),
-)
-"""The pages of a project in the order of its navigation, each with the permission it takes."""
+PROJECT_TABS: dict[str, tuple[tuple[str, str], ...]] = {
+    "overview": (("", "see the project"),),
+    "work": (
+        ("label", "label posts"),
+        ("expert", "settle cases"),
+        ("rounds", "see the project"),
+        ("memes", "see the project"),
+        ("guideline", "see the project"),
+        ("coding", "code posts"),
+        ("mine", "label posts"),
+    ),
+    "results": (("watch", "watch"), ("verdicts", "see verdicts"), ("exports", "export")),
+    "detectors": (("train", "train"), ("attack", "attack")),
+    "team": (("roster", "manage"), ("channel", "write in the channel"), ("care", "check in")),
+    "settings": (
+        ("settings", "manage"),
+        ("images", "manage"),
+        ("keys", "manage"),
+        ("retention", "manage"),
+        ("audit", "manage"),
+    ),
+}
+"""The pages of a project by group, in the order of its navigation, each with the permission it takes."""
+WITHOUT_TAB: dict[str, tuple[str, ...]] = {"work": ("consent", "discussion")}
+"""Pages that belong to a group and have no tab of their own."""
+
+
+@dataclass(frozen=True, slots=True)
+class TabGroup:
+    """A group of the navigation: its pages as (name, address), those that this person may open."""
+
+    name: str
+    tabs: tuple[tuple[str, str], ...]
+    also: tuple[str, ...] = ()
+    """Addresses of pages that belong to it and have no tab."""
+
+    def is_on(self, path: str) -> bool:
+        """Return whether a path is on one of its pages."""
+        return bool(self.current(path)) or path in self.also
+
+    def current(self, path: str) -> str:
+        """Return the name of its page that a path is on; empty where it is on none."""
+        for tab, address in self.tabs:
+            if path == address or (tab != "overview" and path.startswith(f"{address}/")):
+                return tab
+        return ""
+
+    def news(self, marks: Mapping[str, int]) -> int:
+        """Return how much waits on its pages."""
+        return sum(marks.get(tab, 0) for tab, _ in self.tabs)
 
 
 @dataclass(frozen=True, slots=True)
@@ -245,13 +276,19 @@ def unread_counts(request: Request, place: ProjectAccess) -> dict[str, int]:
     return {room: n for room, n in counts.items() if n}
 
 
-def navigation(place: ProjectAccess, *, without: Collection[str] = ()) -> list[tuple[str, str]]:
-    """Return the pages of the project that this person may open, as (name, address); none of those named."""
-    return [
-        (room or "overview", f"{place.address}/{room}" if room else place.address)
-        for room, act in PROJECT_TABS
-        if place.may(act) and room not in without
-    ]
+def navigation(place: ProjectAccess, *, without: Collection[str] = ()) -> list[TabGroup]:
+    """Return the groups of the project's pages that this person may open; none of the pages named."""
+    groups = []
+    for name, tabs in PROJECT_TABS.items():
+        own = tuple(
+            (tab or "overview", f"{place.address}/{tab}" if tab else place.address)
+            for tab, act in tabs
+            if place.may(act) and tab not in without
+        )
+        if own:
+            also = tuple(f"{place.address}/{page}" for page in WITHOUT_TAB.get(name, ()))
+            groups.append(TabGroup(name, own, also))
+    return groups
 
 
 def _unused_tabs(request: Request, place: ProjectAccess) -> set[str]:
