@@ -52,7 +52,7 @@ BUDGETS = {
     "annotation": 24500,
     "challenges": 4821,
     "core": 2185,
-    "corpus": 10889,
+    "corpus": 10899,
     "demo": 881,
     "detectors": 8314,
     "engines": 550,

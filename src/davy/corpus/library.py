@@ -246,6 +246,10 @@ class Agreement:
 
     studies: tuple[AgreementStudy, ...]
 
+    def __repr__(self) -> str:
+        alphas = [f"{name} {value:.3f}" for name, value in self.frame.select("coefficient", "value").iter_rows()]
+        return f"<Agreement on {', '.join(study.question for study in self.studies)}: {', '.join(alphas)}>"
+
     def _repr_html_(self) -> str:
         from davy.scoring.notebook import frame_html
 

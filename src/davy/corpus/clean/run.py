@@ -70,6 +70,12 @@ class Funnel:
             if before.left != after.came:
                 raise ValueError(f"{before.step} left {before.left} posts, {after.step} got {after.came}")
 
+    def __repr__(self) -> str:
+        return f"<Funnel of recipe {self.recipe} {self.version}: {self.came:,} posts came, {self.left:,} are left>"
+
+    def _repr_html_(self) -> str:
+        return self.table().html()
+
     @property
     def came(self) -> int:
         """How many posts came in."""
