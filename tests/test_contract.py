@@ -62,7 +62,7 @@ BUDGETS = {
     "jobs": 1312,
     "measure": 3211,
     "memes": 5245,
-    "moderation": 5956,
+    "moderation": 6248,
     "people": 3651,
     "report": 878,
     "reviews": 1034,

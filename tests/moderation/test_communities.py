@@ -38,7 +38,7 @@ from davy.moderation.communities import change_community, create_community, fit_
 from davy.moderation.moderation_decisions import Decider
 from davy.moderation.server_part import Moderation
 from davy.moderation.store import communities, decisions, suggestions
-from davy.moderation.store.communities import Community
+from davy.moderation.store.communities import Community, Policy
 from davy.people.store import keys
 from davy.scoring.queue.detector import PostToScore
 from davy.server import app
@@ -589,3 +589,99 @@ def test_an_attribute_with_a_formula_decides_by_language(site, key):
     flush(site)
     first = decided(site)[0].reasons[0]
     assert first == {"attribute": "OWN", "probability": 0.36, "threshold": 0.5}
+
+
+FORM = {"name": "forum", "question": "hate", "threshold": "0,5", "low": "", "high": "", "project": ""}
+
+
+def test_the_page_sets_thresholds_of_languages_and_the_policy_and_takes_them_away(site, key):
+    admin = site.as_("admin")
+    policy = {"policy_ground": "House rules", "policy_url": "https://example.org/rules", "policy_action": "demoted"}
+    more = {"languages": "de 0,41; en=0.6", "review_unjudged": "yes", **policy}
+    assert post(admin, "/communities", {**FORM, **more}, page="/communities").status_code == 303
+
+    def forum():
+        with site.store.read() as db:
+            return communities.get(db, "forum")
+
+    assert forum().language_thresholds == {"de": {"hate": 0.41}, "en": {"hate": 0.6}}
+    assert (forum().policy.ground, forum().policy.action, forum().review_unjudged) == ("House rules", "demoted", True)
+    page = admin.get("/communities/forum").text
+    assert 'value="de 0.41; en 0.6"' in page
+    assert "Statements of reasons" in page
+    form = {**FORM, "languages": "en 0.6"}
+    assert post(admin, "/communities/forum", form, page="/communities/forum").status_code == 303
+    assert forum().language_thresholds == {"en": {"hate": 0.6}}
+    assert (forum().policy, forum().review_unjudged) == (None, False)
+    wrong = post(admin, "/communities/forum", {**FORM, "languages": "de lots"}, page="/communities/forum")
+    assert wrong.status_code == 422
+    assert "such as: de 0.41; en 0.6" in wrong.text
+
+
+def test_decisions_are_a_table_with_a_filter(site, key, project):
+    add(site, key, low=0.0, high=0.6, project=project, policy=Policy("House rules"))
+    sent = [{"text": text, "id": f"c{i}"} for i, text in enumerate(["a grumblefop", "a calm thing", "a soft thing"])]
+    ask(site, key[1], posts=sent, community="forum")
+    flush(site)
+    with site.store.write() as db:
+        scheme = scheme_of(db, projects.get(db, project))
+        soft = decisions.find(db, "forum", "c2").post
+        verdicts.add(db, Verdict(soft, "hate", ("hateful",), "expert"), scheme, by="shell", project=project)
+    admin = site.as_("admin")
+
+    def shown(query=""):
+        page = admin.get(f"/communities/forum/decisions{query}").text
+        return [name for name in ("c0", "c1", "c2") if f"<div>{name}</div>" in page]
+
+    assert shown() == ["c0", "c1", "c2"]
+    assert shown("?decision=flag") == ["c0"]
+    assert shown("?state=waiting") == ["c1"]
+    assert shown("?state=reviewed") == ["c2"]
+    assert shown("?state=appealed") == []
+    assert shown("?find=c1") == ["c1"]
+    assert shown("?find=%25") == []
+    assert shown("?state=nothing&decision=nothing") == ["c0", "c1", "c2"]
+    assert "grumblefop" not in admin.get("/communities/forum/decisions").text
+    with site.store.read() as db:
+        one = decisions.find(db, "forum", "c2").id
+    made = admin.get(f"/communities/forum/reasons.json?decision={one}").json()["statements"]
+    assert [it["puid"] for it in made] == [one]
+    assert len(admin.get("/communities/forum/reasons.json").json()["statements"]) == 2
+
+
+def test_the_page_shows_what_a_webhook_refused_sends_a_test_and_makes_a_new_secret(site, key, receiver, monkeypatch):
+    monkeypatch.setenv(webhooks.NETWORKS, "127.0.0.0/8")
+    made = add(site, key, webhook=f"http://127.0.0.1:{receiver.server_port}/hook")
+    ask(site, key[1], posts=[{"text": "a grumblefop", "id": "c7"}], community="forum")
+    flush(site)
+    admin = site.as_("admin")
+    wait_for(lambda: "answered 503" in admin.get("/communities/forum").text)
+    page = admin.get("/communities/forum").text
+    assert "The last delivery was refused" in page
+    assert "one decision" in page
+    tested = post(admin, "/communities/forum/webhook-test", {}, page="/communities/forum")
+    assert "The receiver took the test and answered 204" in admin.get(tested.headers["location"]).text
+    assert json.loads(receiver.got[-1][1])["test"] is True
+    receiver.answers = [500]
+    refused = post(admin, "/communities/forum/webhook-test", {}, page="/communities/forum")
+    assert "127.0.0.1 answered 500" in refused.text
+    shown = post(admin, "/communities/forum/secret", {}, page="/communities/forum").text
+    with site.store.read() as db:
+        secret = communities.get(db, "forum").secret
+    assert secret != made.secret
+    assert secret in shown
+    assert secret not in admin.get("/communities/forum").text
+
+
+def test_a_community_is_deleted_by_its_name_and_its_reviews_stay(site, key, project):
+    add(site, key, low=0.0, high=0.6, project=project)
+    ask(site, key[1], posts=[{"text": "a calm thing", "id": "c1"}], community="forum")
+    flush(site)
+    admin = site.as_("admin")
+    wrong = post(admin, "/communities/forum/delete", {"confirm": "form"}, page="/communities/forum")
+    assert wrong.status_code == 422
+    assert post(admin, "/communities/forum/delete", {"confirm": "forum"}, page="/communities/forum").status_code == 303
+    assert admin.get("/communities/forum").status_code == 404
+    assert in_review(site, project) == ["a calm thing"]
+    assert ask(site, key[1], text="a calm thing", community="forum").status_code == 403
+    assert not decided(site)

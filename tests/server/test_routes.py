@@ -91,6 +91,10 @@ POST /communities                                                           >---
 GET  /communities/{community}                                               >-------+
 POST /communities/{community}                                               >-------+
 POST /communities/{community}/corrections                                   >-------+
+GET  /communities/{community}/decisions                                     >-------+
+POST /communities/{community}/delete                                        >-------+
+POST /communities/{community}/secret                                        >-------+
+POST /communities/{community}/webhook-test                                  >-------+
 GET  /communities/{community}/decisions.csv                                 >-------+
 GET  /communities/{community}/reasons.json                                  >-------+
 POST /communities/{community}/fit                                           >-------+

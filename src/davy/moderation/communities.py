@@ -144,10 +144,13 @@ def create_community(db: Connection, name: str, fields: Mapping[str, Any], *, by
     return communities.create(db, Community(name, **{**fields, "question": question}), by=by)
 
 
-def change_community(db: Connection, name: str, fields: Mapping[str, Any], *, by: str) -> tuple[Community, str | None]:
+def change_community(
+    db: Connection, name: str, fields: Mapping[str, Any], *, by: str, every_language: bool = False
+) -> tuple[Community, str | None]:
     """Change a community; thresholds are added to those it has. Return it, and the webhook's secret if it is new.
 
     A new threshold outside what is uncertain takes the uncertain range along, where none is named.
+    With `every_language` a language that is not named loses its threshold of the deciding question.
     """
     before, wanted = communities.get(db, name), dict(fields)
     asks_anew = "question" in fields or "project" in fields
@@ -156,11 +159,10 @@ def change_community(db: Connection, name: str, fields: Mapping[str, Any], *, by
     if "thresholds" in wanted:
         wanted["thresholds"] = {**before.thresholds, **wanted["thresholds"]}
     if "language_thresholds" in wanted:
-        own = wanted["language_thresholds"]
-        wanted["language_thresholds"] = {
-            lang: {**before.language_thresholds.get(lang, {}), **own.get(lang, {})}
-            for lang in dict.fromkeys([*before.language_thresholds, *own])
-        }
+        own, gone = wanted["language_thresholds"], wanted.get("question", before.question) if every_language else None
+        kept = {lang: {q: t for q, t in it.items() if q != gone} for lang, it in before.language_thresholds.items()}
+        joined = {lang: {**kept.get(lang, {}), **own.get(lang, {})} for lang in dict.fromkeys([*kept, *own])}
+        wanted["language_thresholds"] = {lang: it for lang, it in joined.items() if it}
     if "low" not in wanted and before.low is not None and before.high is not None:
         moved = replace(before, **wanted).threshold
         if not before.low <= moved <= before.high:
@@ -168,6 +170,12 @@ def change_community(db: Connection, name: str, fields: Mapping[str, Any], *, by
             wanted["low"], wanted["high"] = (round(min(1.0, max(0.0, moved + it)), 6) for it in around)
     made = communities.change(db, name, by=by, **wanted)
     return made, made.secret if made.secret != before.secret else None
+
+
+def remove_community(db: Connection, name: str, *, by: str) -> None:
+    """Remove a community with its decisions and appeals. The posts of its review project and their verdicts stay."""
+    communities.get(db, name)
+    communities.remove(db, name, by=by, decisions=decisions.remove_all(db, name))
 
 
 def _check_fields(db: Connection, fields: Mapping[str, Any], question: str) -> None:

@@ -26,6 +26,7 @@ FEATURE = Feature(
     routers=(
         "davy.moderation.pages.detectors:router",
         "davy.moderation.pages.communities:router",
+        "davy.moderation.pages.community_desk:router",
     ),
     server_part="davy.moderation.server_part:Moderation",
     personal_data="davy.moderation.personal_data:personal_data",

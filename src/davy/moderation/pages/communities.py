@@ -15,7 +15,7 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response, StreamingResponse
 
 from davy.annotation.exchange.spreadsheet_cells import escape_formula
-from davy.annotation.project.store import projects
+from davy.annotation.project.store import members, projects
 from davy.core.errors import about_field
 from davy.detectors import store as detectors
 from davy.jobs import store as jobs
@@ -31,12 +31,15 @@ from davy.moderation.drift import CurvePicture, curve_picture, flag_series, lang
 from davy.moderation.jobs import FIT_THRESHOLD
 from davy.moderation.server_part import Moderation
 from davy.moderation.statements import statements_of
-from davy.moderation.store import communities, decisions, suggestions
+from davy.moderation.store import appeals, communities, decisions, suggestions
+from davy.moderation.store.communities import ACTIONS, Community, Policy
+from davy.moderation.webhook_deliveries import is_failing, list_deliveries
 from davy.people.pages.visitor import Form, allowed, field
 from davy.people.store import keys
 from davy.people.store.users import User
 from davy.scoring.queue.detectors import Detectors
 from davy.store import Connection
+from davy.text.language_code import check_language
 from davy.web import render
 from davy.web.charts import line_chart
 from davy.web.context import context_of
@@ -88,17 +91,20 @@ def create(request: Request, who: Manages, form: Form) -> Response:
         made = create_community(db, field(form, "name", most=80), _settings(db, form), by=who.id)
     context_of(request).part(Moderation).decider.refresh()
     if made.secret:
-        return _one(request, made.name, secret=made.secret)
-    return render.redirect(request, _address(made.name), "community_saved", name=made.name)
+        return show_community(request, made.name, secret=made.secret)
+    return render.redirect(request, address_of(made.name), "community_saved", name=made.name)
 
 
 @router.get("/communities/{community}")
 def show(request: Request, community: str, who: Manages) -> Response:
     """Return a community: its threshold with the curve, what was decided, drift, and who reviews."""
-    return _one(request, community)
+    return show_community(request, community)
 
 
-def _one(request: Request, community: str, *, wrong: str = "", secret: str = "", status: int = 200) -> Response:
+def show_community(
+    request: Request, community: str, *, wrong: str = "", secret: str = "", status: int = 200
+) -> Response:
+    """Return a community's page; `secret` is its webhook's, shown once."""
     context = context_of(request)
     words = render.translator_of(request)
     with context.store.read() as db:
@@ -107,6 +113,9 @@ def _one(request: Request, community: str, *, wrong: str = "", secret: str = "",
         totals = decisions.totals(db, community)
         counts = decisions.list_counts(db, community)
         corrections = len(suggestions.list_open(db, community=community, limit=MOST_TAKEN))
+        appealed = appeals.count_open(db, community)
+        deliveries = list_deliveries(db, community)
+        reviewers = _reviewers(db, shown)
         choices = _choices(db, context)
     curve: CurvePicture | None = curve_picture(shown.basis, shown.threshold) if shown.basis else None
     return render.page(
@@ -117,6 +126,10 @@ def _one(request: Request, community: str, *, wrong: str = "", secret: str = "",
         queue=queue,
         totals=totals,
         corrections=corrections,
+        appealed=appealed,
+        deliveries=deliveries,
+        failing=is_failing(deliveries),
+        lone_reviewer=bool(appealed) and reviewers < 2,
         curve=curve,
         wrong=wrong,
         secret=secret,
@@ -127,19 +140,19 @@ def _one(request: Request, community: str, *, wrong: str = "", secret: str = "",
 
 
 @router.post("/communities/{community}")
-@refused_by(_one)
+@refused_by(show_community)
 def change(request: Request, community: str, who: Manages, form: Form) -> Response:
     """Change a community's question, thresholds, band, keys, project and webhook."""
     with context_of(request).store.write() as db:
-        _, secret = change_community(db, community, _settings(db, form), by=who.id)
+        _, secret = change_community(db, community, _settings(db, form), by=who.id, every_language=True)
     context_of(request).part(Moderation).decider.refresh()
     if secret:
-        return _one(request, community, secret=secret)
-    return render.redirect(request, _address(community), "community_saved", name=community)
+        return show_community(request, community, secret=secret)
+    return render.redirect(request, address_of(community), "community_saved", name=community)
 
 
 @router.post("/communities/{community}/fit")
-@refused_by(_one)
+@refused_by(show_community)
 def fit(request: Request, community: str, who: Manages, form: Form) -> Response:
     """Queue a job that sets the threshold by a target on a project's settled answers."""
     target, project, number = field(form, "target"), field(form, "project", most=100), _number(form, "value")
@@ -156,7 +169,7 @@ def fit(request: Request, community: str, who: Manages, form: Form) -> Response:
 
 
 @router.post("/communities/{community}/corrections")
-@refused_by(_one)
+@refused_by(show_community)
 def take_corrections(request: Request, community: str, who: Manages, form: Form) -> Response:
     """Put the corrections that programs sent for a community into its review project."""
     with context_of(request).store.write() as db:
@@ -171,7 +184,7 @@ def take_corrections(request: Request, community: str, who: Manages, form: Form)
         taken = queue_posts(db, owner.project, posts, source=f"corrections of {community}", by=who.id)
         for one in waiting:
             suggestions.settle(db, one.id, "taken", by=who.id, post=taken[one.id])
-    return render.redirect(request, _address(community), "corrections_taken", count=str(len(waiting)))
+    return render.redirect(request, address_of(community), "corrections_taken", count=str(len(waiting)))
 
 
 @router.get("/communities/{community}/decisions.csv")
@@ -213,10 +226,14 @@ def _settings(db: Connection, form: FormData) -> dict[str, Any]:
     question = field(form, "question", most=80) or "hate"
     threshold = _number(form, "threshold", default="0.5")
     low, high = (_number(form, name) if field(form, name, most=8) else None for name in ("low", "high"))
+    languages = _language_thresholds(form)
     known = {key.id for key in keys.list_keys(db)}
     return {
         "question": question,
         "thresholds": {question: threshold},
+        "language_thresholds": {lang: {question: value} for lang, value in languages.items()},
+        "policy": _policy(form),
+        "review_unjudged": field(form, "review_unjudged") == "yes",
         "low": low,
         "high": high,
         "keys": tuple(key for key in map(str, form.getlist("key")) if key in known),
@@ -225,7 +242,36 @@ def _settings(db: Connection, form: FormData) -> dict[str, Any]:
     }
 
 
-def _address(name: str) -> str:
+def _language_thresholds(form: FormData) -> dict[str, float]:
+    """Return thresholds by language from `de 0.41; en 0.6`."""
+    found = {}
+    with about_field("languages"):
+        for part in filter(None, map(str.strip, field(form, "languages", most=500).replace("\n", ";").split(";"))):
+            lang, _, number = part.replace("=", " ").replace(":", " ").partition(" ")
+            code = check_language(lang)
+            try:
+                found[str(code)] = float(number.strip().replace(",", "."))
+            except ValueError:
+                raise LocalizedError("community_languages", status=422) from None
+    return found
+
+
+def _policy(form: FormData) -> Policy | None:
+    text = {
+        name: field(form, f"policy_{name}", most=2000).strip() for name in ("ground", "explanation", "url", "action")
+    }
+    if not text["ground"] and not text["explanation"] and not text["url"]:
+        return None
+    return Policy(
+        text["ground"],
+        text["explanation"],
+        text["url"],
+        field(form, "policy_illegal") == "yes",
+        text["action"] or ACTIONS[0],
+    )
+
+
+def address_of(name: str) -> str:
     return f"/communities/{quote(name, safe='')}"
 
 
@@ -238,8 +284,15 @@ def _number(form: FormData, name: str, *, default: str = "") -> float:
             raise LocalizedError("community_number", status=422) from None
 
 
+def _reviewers(db: Connection, community: Community) -> int:
+    if community.project is None:
+        return 0
+    people = members.of_project(db, community.project)
+    return sum(bool({"annotator", "expert"} & set(one.roles)) for one in people)
+
+
 def _choices(db: Connection, context: Any) -> dict[str, Any]:
     """Return what forms offer: questions of the detector, projects and keys."""
     questions = [q.name for q in context.part(Detectors).started.scorer.questions if q.positive is not None]
     active = [key for key in keys.list_keys(db) if key.state == "active" and key.allows("score")]
-    return {"questions": questions, "projects": projects.list_projects(db), "active_keys": active}
+    return {"questions": questions, "projects": projects.list_projects(db), "active_keys": active, "actions": ACTIONS}

@@ -13,7 +13,7 @@ from dataclasses import asdict, dataclass, field, replace
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import Column, Connection
+from sqlalchemy import Column, Connection, delete
 
 from davy.core.errors import UserError, nearest
 from davy.store import events
@@ -84,6 +84,12 @@ class Community:
         own = self.language_thresholds.get(lang.lower().partition("-")[0], {})
         return float(own.get(self.question, self.thresholds.get(self.question, 0.5)))
 
+    @property
+    def language_thresholds_text(self) -> str:
+        """The thresholds of languages as a form has them: `de 0.41; en 0.6`."""
+        own = {lang: it[self.question] for lang, it in self.language_thresholds.items() if self.question in it}
+        return "; ".join(f"{lang} {value:.6g}" for lang, value in own.items())
+
     def uncertain_in(self, lang: str) -> tuple[float, float] | None:
         """Return from where up to where posts in a language are uncertain."""
         if self.low is None or self.high is None:
@@ -140,6 +146,22 @@ def _shown(community: Community) -> dict[str, Any]:
     """Return what the audit records of a community: all but its secrets and what the record says anyway."""
     left_out = ("name", "secret", "salt", "basis", "made_at", "made_by")
     return {name: value for name, value in asdict(community).items() if name not in left_out}
+
+
+def renew_secret(db: Connection, name: str, *, by: str) -> str:
+    """Give a community's webhook a new secret, and return it."""
+    if not get(db, name).webhook:
+        raise UserError(f"Community {name!r} has no webhook, so it needs no secret.", status=409)
+    secret = secrets.token_urlsafe(32)
+    _ROWS.update(db, communities.c.name == name, secret=secret)
+    events.record(db, by=by, what="community secret renewed", about=f"community {name}")
+    return secret
+
+
+def remove(db: Connection, name: str, *, by: str, **facts: Any) -> None:
+    """Remove a community whose decisions are gone; `facts` are kept with the event."""
+    db.execute(delete(communities).where(communities.c.name == name))
+    events.record(db, by=by, what="community removed", about=f"community {name}", **facts)
 
 
 def get(db: Connection, name: str) -> Community:

@@ -12,15 +12,29 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import CheckConstraint, Connection, Select, UniqueConstraint, func, select, update
+from sqlalchemy import (
+    CheckConstraint,
+    ColumnElement,
+    Connection,
+    Select,
+    UniqueConstraint,
+    and_,
+    delete,
+    func,
+    or_,
+    select,
+    update,
+)
 from sqlalchemy.dialects import postgresql, sqlite
 
 from davy.annotation.labelling.store.tables import verdicts
+from davy.moderation.store.appeals import appeals
 from davy.moderation.store.communities import Policy, communities
 from davy.store.columns import new_id, now, table_index
 from davy.store.rows import Rows
 
 BUCKETS = 20
+OUTCOMES: tuple[str, ...] = ("flag", "review", "not_judged", "pass")
 REVIEWS = 5_000
 """Verdicts of one call of `take_reviewed`; the next call takes more."""
 _KEY = ("day", "community", "model", "question", "lang", "bucket")
@@ -130,6 +144,42 @@ def get_many(db: Connection, ids: Sequence[str]) -> list[Decision]:
     return _ROWS.list(db, _ROWS.select(decisions.c.id.in_(list(ids))).order_by(decisions.c.id))
 
 
+@dataclass(frozen=True, slots=True)
+class DecisionFilter:
+    """Which decisions are shown; "" is any. `find` is the start of the sender's id, or a decision's id."""
+
+    decision: str = ""
+    state: str = ""
+    find: str = ""
+    before: str = ""
+
+
+def page_of(
+    db: Connection, community: str, wanted: DecisionFilter, *, project: str | None, limit: int
+) -> list[Decision]:
+    """Return a community's decisions that a filter lets through, newest first."""
+    query = _ROWS.select(decisions.c.community == community).order_by(decisions.c.id.desc()).limit(limit)
+    if wanted.decision:
+        query = query.where(decisions.c.decision == wanted.decision)
+    if wanted.before:
+        query = query.where(decisions.c.id < wanted.before)
+    if wanted.find:
+        named = decisions.c.reference.startswith(wanted.find, autoescape=True)
+        query = query.where(or_(named, decisions.c.id == wanted.find))
+    if wanted.state:
+        query = query.where(_in_state(wanted.state, project))
+    return _ROWS.list(db, query)
+
+
+def _in_state(state: str, project: str | None) -> ColumnElement[bool]:
+    appeal = select(appeals.c.id).where(appeals.c.decision == decisions.c.id)
+    if state in ("appealed", "upheld", "reversed"):
+        return appeal.where(appeals.c.state == ("open" if state == "appealed" else state)).exists()
+    settled = select(verdicts.c.id).where(verdicts.c.post == decisions.c.post, verdicts.c.project == project).exists()
+    posted = {"decided": decisions.c.post.is_(None), "waiting": and_(decisions.c.post.is_not(None), ~settled)}
+    return and_(posted.get(state, settled), ~appeal.exists())
+
+
 def has_new_reviews(db: Connection, community: str, project: str, *, before: datetime) -> bool:
     """Return whether `take_reviewed` has something to do. One small read: servers ask every few seconds."""
     told = _reviews_told(db, community)
@@ -180,6 +230,13 @@ def count_unreviewed(db: Connection, community: str, project: str) -> int:
     settled = select(verdicts.c.id).where(verdicts.c.post == decisions.c.post, verdicts.c.project == project).exists()
     query = select(func.count()).where(decisions.c.community == community, decisions.c.post.is_not(None), ~settled)
     return int(db.execute(query).scalar_one())
+
+
+def remove_all(db: Connection, community: str) -> int:
+    """Delete a community's decisions, appeals and counts; return how many decisions there were."""
+    db.execute(delete(appeals).where(appeals.c.community == community))
+    db.execute(delete(score_counts).where(score_counts.c.community == community))
+    return db.execute(delete(decisions).where(decisions.c.community == community)).rowcount
 
 
 def totals(db: Connection, community: str) -> dict[str, int]:
