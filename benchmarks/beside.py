@@ -1,6 +1,7 @@
 """`davy serve` beside a plain FastAPI and onnxruntime service over the same network, and how neighbours fare.
 
-Both have as many workers, and take turns at each row, so that both see the same machine. Rows: one text a request from
+Both have as many workers, and take turns at each row, so that both see the same machine. On a machine with other work
+the rates depend on who gets the cores; the CPU time a text costs hardly does. Rows: one text a request from
 1, 8 and 64 clients, batches of 50 from 4 clients. Then one key's client sends 100 texts of 8 kB a request without a
 pause, while eight clients of another key send short ones: their p99 is set beside their p99 on the idle server.
 The plain service has no keys, limits, languages or decoded answers.
@@ -41,6 +42,7 @@ class Target:
     """Where requests go."""
 
     port: int
+    pid: int
     secret: str = ""
 
     def request(self, body: dict[str, Any]) -> bytes:
@@ -76,6 +78,12 @@ class PlainService:
         self.process.wait(30)
 
 
+def cpu_seconds(pid: int) -> float:
+    """Return the CPU time that a server's processes have used."""
+    parent = psutil.Process(pid)
+    return sum(sum(it.cpu_times()[:2]) for it in (parent, *parent.children(recursive=True)))
+
+
 def memory(pid: int) -> float:
     """Return the MB that a server's processes hold, shared pages counted once a process."""
     parent = psutil.Process(pid)
@@ -97,15 +105,22 @@ async def ask(target: Target, requests: list[bytes], load: Load, until: float, p
     writer.close()
 
 
-def measure(target: Target, bodies: list[dict[str, Any]], clients: int, seconds: float) -> Load:
+@dataclass
+class TimedLoad(Load):
+    """A load, and the CPU time that the server used for it."""
+
+    cpu: float = 0.0
+
+
+def measure(target: Target, bodies: list[dict[str, Any]], clients: int, seconds: float) -> TimedLoad:
     """Return what came of asking as fast as answers come, each client with posts of its own."""
 
-    async def asked() -> Load:
-        load, began = Load(seconds), time.perf_counter()
+    async def asked() -> TimedLoad:
+        load, began, cpu = TimedLoad(seconds), time.perf_counter(), cpu_seconds(target.pid)
         await asyncio.gather(
             *(ask(target, requests[n::clients] or requests, load, began + seconds) for n in range(clients))
         )
-        load.seconds = time.perf_counter() - began
+        load.seconds, load.cpu = time.perf_counter() - began, cpu_seconds(target.pid) - cpu
         return load
 
     requests = [target.request(body) for body in bodies]
@@ -128,7 +143,7 @@ def neighbours(small: Target, large: Target | None, texts: list[str], seconds: f
     return asyncio.run(asked())
 
 
-def compare(what: str, loads: dict[str, list[Load]], each: int, goal: float) -> dict[str, Any]:
+def compare(what: str, loads: dict[str, list[TimedLoad]], each: int, goal: float) -> dict[str, Any]:
     """Print and return a row: both services' medians over the turns, and how many times the plain one Davy does."""
     rates = {name: median(load.rate * each for load in some) for name, some in loads.items()}
     found: dict[str, Any] = {"what": what, "ratio": round(rates["davy"] / rates["plain"], 2), "goal": goal}
@@ -138,13 +153,16 @@ def compare(what: str, loads: dict[str, list[Load]], each: int, goal: float) -> 
             "turns": [round(load.rate * each, 1) for load in some],
             "p50_ms": round(median(load.ms(0.5) for load in some), 1),
             "p99_ms": round(median(load.ms(0.99) for load in some), 1),
+            "cpu_ms": round(1000 * sum(it.cpu for it in some) / max(1, each * sum(it.statuses[200] for it in some)), 2),
             "not_200": sum(n for load in some for status, n in load.statuses.items() if status != 200),
         }
     davy, plain = found["davy"], found["plain"]
+    found["cpu_ratio"] = round(plain["cpu_ms"] / davy["cpu_ms"], 2)
     print(
         f"{what:<26}{davy['per_second']:>8,.0f} /s {davy['p50_ms']:>7.1f}/{davy['p99_ms']:<8.1f}"
         f"{plain['per_second']:>8,.0f} /s {plain['p50_ms']:>7.1f}/{plain['p99_ms']:<8.1f}"
-        f"{found['ratio']:>6.2f} ×  load {os.getloadavg()[0]:.1f}",
+        f"{found['ratio']:>6.2f} ×  CPU {davy['cpu_ms']:.2f} and {plain['cpu_ms']:.2f} ms, {found['cpu_ratio']:.2f} ×"
+        f"  load {os.getloadavg()[0]:.1f}",
         flush=True,
     )
     return found
@@ -168,13 +186,16 @@ def main() -> None:
         workers = ("--workers", str(asked.workers))
         server, plain = Server(Path(place) / "davy", *workers, "--max-wait", "30"), PlainService(asked.workers)
         try:
-            targets = {"davy": Target(int(server.port), server.secret), "plain": Target(plain.port)}
+            targets = {
+                "davy": Target(int(server.port), server.process.pid, server.secret),
+                "plain": Target(plain.port, plain.process.pid),
+            }
             singles = [{"text": text[:5000]} for text in texts]
             batches = [{"texts": texts[n : n + BATCH_OF]} for n in range(0, len(texts) - BATCH_OF, BATCH_OF)]
             cases = [(f"one text, {n} clients", singles, n, 1, SINGLE) for n in CLIENTS]
             cases.append((f"batches of {BATCH_OF}, {BATCH_CLIENTS} clients", batches, BATCH_CLIENTS, BATCH_OF, BATCH))
             for what, bodies, clients, each, goal in cases:
-                loads: dict[str, list[Load]] = {"davy": [], "plain": []}
+                loads: dict[str, list[TimedLoad]] = {"davy": [], "plain": []}
                 for target in targets.values():
                     measure(target, bodies, clients, 1.5)
                 for turn in range(asked.turns):
@@ -187,7 +208,8 @@ def main() -> None:
             server.stop()
         server = Server(Path(place) / "neighbours", *workers)
         try:
-            small, large = Target(int(server.port), server.secret), Target(int(server.port), server.add_key("large"))
+            where = (int(server.port), server.process.pid)
+            small, large = Target(*where, server.secret), Target(*where, server.add_key("large"))
             neighbours(small, None, texts, 2)
             idle, _ = neighbours(small, None, texts, 2 * asked.seconds)
             beside, floods = neighbours(small, large, texts, 4 * asked.seconds)

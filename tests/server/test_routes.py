@@ -39,6 +39,7 @@ WHO = ("", "outsider", "annotator", "expert", "manager", "wellbeing", "left", "m
 ROUTES = """
 # open to all
 GET  /                                                                      +++++++++
+GET  /api                                                                   +++++++++
 GET  /api/openapi.json                                                      +++++++++
 GET  /favicon.ico                                                           +++++++++
 GET  /$discovery/rest                                                       +++++++++

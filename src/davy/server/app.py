@@ -38,6 +38,7 @@ from davy.scoring.queue.detector import Detector
 from davy.scoring.queue.detectors import Detectors
 from davy.scoring.queue.load_shedding import LoadShedding
 from davy.scoring.queue.pictures import HeldPictures
+from davy.server.api_description import describe_api
 from davy.server.pages.metrics import worker_gauges
 from davy.server.routers import load_routers
 from davy.store import open_store
@@ -85,6 +86,7 @@ def create_app(settings: ServerSettings) -> FastAPI:
     error_pages.install(app)
     for router in routers:
         app.include_router(router)
+    app.openapi = partial(describe_api, app, routes)  # type: ignore[method-assign]
     return app
 
 

@@ -16,5 +16,5 @@ FEATURE = Feature(
             "davy.server.cli.database:app", "Create, look at, upgrade, back up and restore the database."
         ),
     },
-    routers=("davy.server.pages.health:router", "davy.server.pages.metrics:router"),
+    routers=("davy.server.pages.health:router", "davy.server.pages.metrics:router", "davy.server.pages.api:router"),
 )

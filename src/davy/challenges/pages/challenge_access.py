@@ -18,7 +18,7 @@ from starlette.responses import Response
 from davy.challenges.challenge import Challenge, ChallengePerson, ChallengePhase, Team
 from davy.challenges.store import challenges, teams
 from davy.core.errors import UserError
-from davy.people.pages.visitor import find_visitor, key_or_session
+from davy.people.pages.visitor import ApiAccess, find_visitor, key_or_session, with_access
 from davy.people.store.users import User
 from davy.store import Connection
 from davy.store.columns import now
@@ -114,7 +114,7 @@ def by_key(act: str, scope: str) -> Callable[..., Awaitable[ChallengePlace]]:
 
         return await to_thread.run_sync(place)
 
-    return check
+    return with_access(check, ApiAccess(scope))
 
 
 def find_place(db: Connection, challenge_id: str, account: User | None) -> ChallengePlace:

@@ -18,6 +18,7 @@ from starlette.responses import Response
 from davy.core.errors import UserError, nearest
 from davy.detectors import store as registry
 from davy.detectors.model_cards import model_cards
+from davy.moderation.api_answers import DetectorAnswer, ScoreAnswer
 from davy.moderation.server_part import Moderation
 from davy.people.pages.visitor import check_rate, key_or_session
 from davy.people.store.users import User
@@ -65,7 +66,7 @@ class ScoreRequest(BaseModel):
     community: str | None = Field(default=None, max_length=200)
 
 
-@router.post("/v1/score", response_model=dict[str, Any])
+@router.post("/v1/score", response_model=ScoreAnswer)
 async def score(
     request: Request,
     asked: ScoreRequest,
@@ -104,7 +105,7 @@ async def score(
     return Response(answer, headers=scored.headers, media_type="application/json")
 
 
-@router.get("/v1/detectors", response_model=list[dict[str, Any]])
+@router.get("/v1/detectors", response_model=list[DetectorAnswer])
 def list_detectors(
     request: Request,
     who: Annotated[User, Depends(key_or_session("read", "score texts"))],  # noqa: ARG001

@@ -20,6 +20,7 @@ from starlette.responses import Response
 
 from davy.core.errors import UserError
 from davy.core.scheme import Question
+from davy.moderation.api_answers import PerspectiveAnswer, PerspectiveCorrection
 from davy.moderation.appeals import AppealRequest
 from davy.moderation.attribute_map import AttributeMap, AttributeSource
 from davy.moderation.deciding_scores import NOT_JUDGED
@@ -91,7 +92,12 @@ def discovery(request: Request, version: str = "v1alpha1") -> dict[str, Any]:
     return discovery_document(context_of(request).settings.base_url)
 
 
-@router.post("/v1alpha1/comments:analyze", dependencies=[Depends(refuse_unclear_keys)])
+@router.post(
+    "/v1alpha1/comments:analyze",
+    dependencies=[Depends(refuse_unclear_keys)],
+    response_model=None,
+    responses={200: {"model": PerspectiveAnswer}},
+)
 async def analyze(
     request: Request,
     response: Response,
@@ -157,7 +163,12 @@ async def analyze(
     return {**answer, "davy": davy}
 
 
-@router.post("/v1alpha1/comments:suggestscore", dependencies=[Depends(refuse_unclear_keys)])
+@router.post(
+    "/v1alpha1/comments:suggestscore",
+    dependencies=[Depends(refuse_unclear_keys)],
+    response_model=None,
+    responses={200: {"model": PerspectiveCorrection}},
+)
 async def suggest(request: Request, asked: SuggestCommentScoreRequest, who: Caller) -> dict[str, Any]:
     """Keep a correction for somebody to review."""
     context = context_of(request)

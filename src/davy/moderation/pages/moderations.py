@@ -20,6 +20,7 @@ from davy.core.errors import UserError
 from davy.core.scheme import applicable_questions
 from davy.core.scorer import Scores
 from davy.detectors import store as registry
+from davy.moderation.api_answers import ModerationAnswer
 from davy.moderation.attribute_map import AttributeMap, AttributeSource, attribute_scores
 from davy.moderation.server_part import Moderation
 from davy.people.pages.visitor import key_only
@@ -73,7 +74,7 @@ class ModerationRequest(BaseModel):
     model: str | None = Field(default=None, max_length=200)
 
 
-@router.post("/v1/moderations")
+@router.post("/v1/moderations", response_model=None, responses={200: {"model": ModerationAnswer}})
 async def moderate(
     request: Request,
     response: Response,

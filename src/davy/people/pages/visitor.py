@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Annotated, Any
+from typing import Annotated, Any, TypeVar
 from urllib.parse import parse_qsl
 
 from anyio import to_thread
@@ -174,6 +174,23 @@ def check_rate(request: Request, kind: str, name: str, cost: float = 1.0, *, rat
         raise LocalizedError("too_many", status=429, wait=drawn.wait, seconds=int(drawn.wait) + 1)
 
 
+@dataclass(frozen=True, slots=True)
+class ApiAccess:
+    """What a route of the API asks for: the scope of a key, and where the key or the session may be."""
+
+    scope: str
+    places: tuple[str, ...] = ("bearer", "session")
+
+
+Check = TypeVar("Check", bound=Callable[..., Any])
+
+
+def with_access(check: Check, access: ApiAccess) -> Check:
+    """Return a dependency that the API's description can ask for its scope."""
+    check.access = access  # type: ignore[attr-defined]
+    return check
+
+
 def key_or_session(scope: str, act: str) -> Callable[..., Awaitable[User]]:
     """Return a dependency for the API: a key with the scope, or a session whose role has the permission.
 
@@ -185,7 +202,7 @@ def key_or_session(scope: str, act: str) -> Callable[..., Awaitable[User]]:
         _count_under_way(request)
         return who
 
-    return check
+    return with_access(check, ApiAccess(scope))
 
 
 def _count_under_way(request: Request) -> None:
@@ -230,7 +247,7 @@ def key_only(scope: str, act: str) -> Callable[..., Awaitable[User]]:
         _count_under_way(request)
         return who
 
-    return check
+    return with_access(check, ApiAccess(scope, ("key", "google", "bearer")))
 
 
 async def _by_key(request: Request, secret: str, scope: str, act: str, project: str | None = None) -> User:

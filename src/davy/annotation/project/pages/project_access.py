@@ -23,7 +23,7 @@ from davy.annotation.project.project import Member, Project
 from davy.annotation.project.store import members, messages, picture_locks, projects
 from davy.core import Wording
 from davy.core.feature import features
-from davy.people.pages.visitor import authorise, find_visitor, set_visitor, touch
+from davy.people.pages.visitor import ApiAccess, authorise, find_visitor, set_visitor, touch, with_access
 from davy.people.store import users
 from davy.people.store.users import User
 from davy.store import Connection
@@ -187,7 +187,7 @@ def project_by_key(act: str, scope: str) -> Callable[..., Awaitable[ProjectAcces
 
         return await to_thread.run_sync(place)
 
-    return check
+    return with_access(check, ApiAccess(scope))
 
 
 def session_token(request: Request) -> str:

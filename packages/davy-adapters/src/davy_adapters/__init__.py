@@ -1,0 +1,1 @@
+"""Davy's scores in other programs, over HTTP."""
