@@ -16,13 +16,12 @@ from davy.core.errors import UserError
 from davy.core.question_kind import DEFAULT_KIND, QUESTION_KINDS, kind_called
 from davy.core.scheme import Scheme, fold_spelling
 from davy.schemes.reader import from_dict, names
-from davy.schemes.rules import LONGEST, NAME, TAKEN
+from davy.schemes.rules import LONGEST, TAKEN, is_label_name, is_name
 from davy.schemes.write import to_dict
 
 Values = dict[str, Any]
 
 WORDED = ("title", "definition", "description", "warning", "text")
-_BAD_LABEL = re.compile(r"[|;\n\r\t]| > ")
 _LETTERS = str.maketrans({"ä": "ae", "ö": "oe", "ü": "ue", "ß": "ss"})
 
 
@@ -128,7 +127,7 @@ def problems(values: Values) -> list[DraftProblem]:
 
 def _scheme_problems(values: Values) -> Iterator[DraftProblem]:
     name = values.get("name", "")
-    if not NAME.fullmatch(name) or len(name) > LONGEST:
+    if not is_name(name):
         yield DraftProblem("scheme_name", values={"name": name})
     elif name in names():
         yield DraftProblem("scheme_shipped", values={"name": name})
@@ -138,7 +137,7 @@ def _scheme_problems(values: Values) -> Iterator[DraftProblem]:
 
 def _name_problems(question: Values, at: int, before: dict[str, Values]) -> Iterator[DraftProblem]:
     name = question["name"]
-    if not NAME.fullmatch(name) or len(name) > LONGEST:
+    if not is_name(name):
         yield DraftProblem("question_name", at, values={"name": name})
     elif name in TAKEN:
         yield DraftProblem("question_taken", at, values={"name": name})
@@ -158,7 +157,7 @@ def _label_problems(question: Values, at: int, _: dict[str, Values]) -> Iterator
     for place, label in enumerate(labels):
         if not label["name"]:
             yield DraftProblem("label_name", at, place)
-        elif _BAD_LABEL.search(label["name"]) or len(label["name"]) > LONGEST:
+        elif not is_label_name(label["name"]):
             yield DraftProblem("label_signs", at, place, {"name": label["name"]})
         spellings = (label["name"], label.get("code") or "", *label.get("aliases", ()))
         for spelling in dict.fromkeys(fold_spelling(word) for word in spellings if word):

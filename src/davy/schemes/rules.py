@@ -20,6 +20,17 @@ NAME = re.compile(r"[a-z][a-z0-9]*([ _-][a-z0-9]+)*")
 LONGEST = 120
 TAKEN = (*POST_COLUMNS, "verdict")
 """Columns that every file of posts has; a question of that name would write over them."""
+_NOT_IN_LABELS = re.compile(r"[|;\n\r\t]| > ")
+
+
+def is_name(name: str) -> bool:
+    """Return whether a scheme or a question may be called this, apart from names that are taken."""
+    return bool(NAME.fullmatch(name)) and len(name) <= LONGEST
+
+
+def is_label_name(name: str) -> bool:
+    """Return whether a label may be called this."""
+    return not _NOT_IN_LABELS.search(name) and len(name) <= LONGEST
 
 
 def apply(scheme: YamlMap, included: list[YamlMap], problems: Problems) -> None:
@@ -72,7 +83,7 @@ def parent_of(question: YamlMap, known: dict[str, YamlMap]) -> tuple[str, list[s
 
 
 def _check_name(name: YamlText, what: str, problems: Problems) -> None:
-    if not NAME.fullmatch(name) or len(name) > LONGEST:
+    if not is_name(name):
         problems.add(
             name.line,
             f"{what} is {str(name)!r}; write lower-case letters, digits, single spaces and hyphens, a letter first.",
@@ -102,7 +113,7 @@ def _check_labels(question: YamlMap, problems: Problems) -> None:
     spelt: dict[str, tuple[str, int]] = {}
     for label in labels:
         mine = cast(YamlText, label["name"])
-        if re.search(r"[|;\n\r\t]| > ", mine) or len(mine) > LONGEST:
+        if not is_label_name(mine):
             problems.add(mine.line, f"label {str(mine)!r} of {name!r} can't have | ; > or line breaks in its name.")
         for spelling in (mine, label.get("code"), *words(label, "aliases")):
             if not isinstance(spelling, YamlText):
