@@ -323,6 +323,7 @@ GET  /projects/{project_id}/train/{job_id}/{report}.html                    >---
 POST /projects/{project_id}/train/{job_id}/{act}                            >---+---+
 POST /projects/{project_id}/imports/upload                                  >---+---+
 GET  /projects/{project_id}/roster                                          >---+---+
+POST /projects/{project_id}/roster/invitations/{invitation_id}/renew        >---+---+
 POST /projects/{project_id}/roster/invitations/{invitation_id}/revoke       >---+---+
 POST /projects/{project_id}/roster/invite                                   >---+---+
 POST /projects/{project_id}/roster/{user_id}                                >---+---+

@@ -126,12 +126,30 @@ def without_gold_phases(plan: ProjectPlan, posts_in: Sequence[pl.DataFrame]) -> 
     return replace(plan, phases=tuple(phase for phase in plan.phases if phase.name not in gone)), gone
 
 
+def can_remove(db: Connection, phase: Phase) -> bool:
+    """Return whether a phase is empty, or waits and has a phase beside it whose answers enter the corpus."""
+    if not phase.size:
+        return True
+    others = [other for other in phases.of_project(db, phase.project) if other.id != phase.id]
+    only = phase.behaviour.gives_verdicts and not any(other.behaviour.gives_verdicts for other in others)
+    return phase.state == "waiting" and not only and not phases.has_answers(db, phase.id)
+
+
 def remove_phase(db: Connection, phase: Phase, *, by: str) -> None:
-    """Take a phase out of a project; one that has posts, or belongs to a round, stays."""
+    """Take a phase out of a project; one that was opened and has posts, or belongs to a round, stays.
+
+    The posts of one that waits go to the project's waiting production, unless they came with right answers.
+    """
     if phase.behaviour.from_round:
         raise UserError(f"Phase {phase.name!r} belongs to its round and stays with it.", status=409)
+    if not can_remove(db, phase):
+        raise UserError(f"Phase {phase.name!r} was worked in, or is the project's main work, so it stays.", status=409)
     if phase.size:
-        raise UserError(f"Phase {phase.name!r} has {phase.size:,} posts; only an empty one can be removed.", status=409)
+        freed = phases.remove_unstarted(db, phase, phase.size)
+        every = phases.of_project(db, phase.project)
+        spare = [it for it in every if it.behaviour.spare_posts and it.state == "waiting" and it.id != phase.id]
+        if spare and not phase.behaviour.needs_gold:
+            items.add(db, spare[-1], [(post, None, None) for post in freed], by=by, shuffled=False)
     phases.remove(db, phase.id, by=by)
 
 

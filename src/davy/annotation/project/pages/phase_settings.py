@@ -65,6 +65,8 @@ def _page(
         roster = members.of_project(db, place.project.id)
         people = [(member.user, users.get(db, member.user).name) for member in roster if _works(member.roles, phase)]
         started = phases.has_begun(db, phase.id)
+        removable = project_creation.can_remove(db, phase)
+        later = [one for one in phases.of_project(db, place.project.id) if one.state == "waiting"]
         dealt = items.count_batches(db, phase.id)
     batches = _shown_batches(phase, form)
     return project_page(
@@ -84,6 +86,9 @@ def _page(
         questions=question_views(scheme, scheme.guideline, words.lang),
         everyone=EVERYONE,
         started=started,
+        removable=removable and not phase.behaviour.from_round,
+        others=[one.name for one in later if one.id != phase.id],
+        next_name=next((one.name for one in later if one.position > phase.position), ""),
     )
 
 
@@ -98,6 +103,10 @@ def save(request: Request, place: Manages, name: str, form: Form) -> Response:
             project_creation.remove_phase(db, phase, by=place.account.id)
             return render.redirect(request, place.address, "phase_removed", phase=name)
         try:
+            if phase.state == "waiting" and "name" in form:
+                phases.move(db, phase.id, before=field(form, "before", most=40) or None, by=place.account.id)
+                phase = phases.rename(db, phase.id, field(form, "name", most=100), by=place.account.id)
+                address = f"{place.address}/phases/{quote(phase.name, safe='')}"
             _keep(db, place, phase, form)
         except ValueError as error:
             raise UserError(f"{error}.", status=422) from None

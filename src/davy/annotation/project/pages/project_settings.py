@@ -123,6 +123,8 @@ def save(request: Request, place: Manages, form: Form) -> Response:
     with context_of(request).store.write() as db:
         if section == "read":
             _say_read(db, place)
+        elif section == "title":
+            projects.rename(db, place.project.id, field(form, "title", most=500), by=place.account.id)
         else:
             wanted = _wanted(db, request, place, section, form)
             read = (CONSENT_UNREAD,) if section == "texts" else ()  # who wrote the texts has read them
@@ -134,7 +136,7 @@ def save(request: Request, place: Manages, form: Form) -> Response:
 
 def _section(form: FormData) -> str:
     section = field(form, "section") or "yaml"
-    if section not in (*SECTIONS, "yaml", "read"):
+    if section not in (*SECTIONS, "yaml", "read", "title"):
         raise LocalizedError("choice")
     return section
 

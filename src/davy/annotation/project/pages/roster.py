@@ -87,6 +87,23 @@ def revoke(request: Request, place: Manages, invitation_id: str, form: Form) -> 
     return render.redirect(request, f"{place.address}/roster", "revoked_invitation")
 
 
+@router.post("/projects/{project_id}/roster/invitations/{invitation_id}/renew")
+def renew(request: Request, place: Manages, invitation_id: str, form: Form) -> Response:  # noqa: ARG001
+    """Make a new link for an invitation that nobody has used; the link before it works no longer."""
+    context, by = context_of(request), place.account.id
+    with context.store.write() as db:
+        unused = {it.id: it for it in invitations.list_unused(db, project=place.project.id)}
+        if invitation_id not in unused:
+            raise LocalizedError("no_such", status=404)
+        was = unused[invitation_id]
+        invitations.revoke(db, was.id, by=by)
+        came = invite_to(db, place.project.id, was.login, was.project_roles, by=by, pool=was.pool)
+    if isinstance(came, Joined):
+        return render.redirect(request, f"{place.address}/roster", "member_added", name=came.user.name)
+    made, url = came.invitation, context.link(f"/invitation/{came.token}")
+    return _page(request, place, link={"url": url, "roles": made.project_roles, "expires_at": made.expires_at})
+
+
 @router.post("/projects/{project_id}/roster/{user_id}")
 @refused_by(_page, but=(404,))
 def change(request: Request, place: Manages, user_id: str, fresh: FreshPassword, form: Form) -> Response:  # noqa: ARG001

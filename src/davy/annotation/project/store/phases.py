@@ -34,8 +34,6 @@ def add(
 ) -> Phase:
     """Add a phase after those that are there, and return it; it waits until it is opened."""
     name = name.strip()
-    if not name or len(name) > 40 or "/" in name:
-        raise UserError(f"A phase's name has 1 to 40 characters and no slash; got {name[:60]!r}.")
     if kind not in PHASE_KINDS:
         raise UserError(
             f"{kind!r} is not a kind of phase.{nearest(kind, list(PHASE_KINDS))} Use {', '.join(PHASE_KINDS)}."
@@ -45,8 +43,7 @@ def add(
     if not db.execute(select(projects.c.id).where(projects.c.id == project_id)).first():
         raise UserError(f"There is no project {project_id[:60]!r}.", status=404)
     existing = of_project(db, project_id)
-    if name in {phase.name for phase in existing}:
-        raise UserError(f"The project has a phase {name!r} already. Choose another name.", status=409)
+    _check_name(name, existing)
     position = 1 + max((phase.position for phase in existing), default=0)
     made = Phase(new_id(), project_id, name, kind, position, answers, in_corpus, settings, "waiting")
     PHASES.insert(db, made)
@@ -130,6 +127,12 @@ def has_begun(db: Connection, phase_id: str) -> bool:
     return db.scalar(select(assignments.c.id).where(assignments.c.phase == phase_id).limit(1)) is not None
 
 
+def has_answers(db: Connection, phase_id: str) -> bool:
+    """Return whether somebody has or had a post of a phase, or a file brought answers to one."""
+    given = select(tallies.c.phase).where(tallies.c.phase == phase_id, tallies.c.given > 0).limit(1)
+    return has_begun(db, phase_id) or db.scalar(given) is not None
+
+
 def remove(db: Connection, phase_id: str, *, by: str) -> None:
     """Remove a phase that has no items; those behind it keep their order."""
     phase = get(db, phase_id)
@@ -148,6 +151,42 @@ def move_after(db: Connection, phase_id: str, after_id: str) -> Phase:
     db.execute(update(phases).where(*behind).values(position=phases.c.position + 1))
     PHASES.update(db, phases.c.id == phase_id, position=after.position + 1)
     return get(db, phase_id)
+
+
+def move(db: Connection, phase_id: str, *, before: str | None, by: str) -> None:
+    """Put a phase that waits before another one that waits, or last; those that were opened keep their place."""
+    phase = get(db, phase_id)
+    order = [one for one in of_project(db, phase.project) if one.id != phase_id]
+    names = [one.name for one in order]
+    place = names.index(before) if before in names else len(order)
+    if phase.state != "waiting" or any(one.state != "waiting" for one in order[place:]):
+        raise UserError("Only phases that wait can be moved, and only behind those that were opened.", status=409)
+    order.insert(place, phase)
+    if [one.id for one in order] == [one.id for one in of_project(db, phase.project)]:
+        return
+    for position, one in enumerate(order, 1):
+        PHASES.update(db, phases.c.id == one.id, position=position)
+    events.record(db, by=by, what="phase moved", about=f"project {phase.project}", phase=phase.name)
+
+
+def rename(db: Connection, phase_id: str, name: str, *, by: str) -> Phase:
+    """Change the name of a phase that was never opened."""
+    phase, name = get(db, phase_id), name.strip()
+    if name == phase.name:
+        return phase
+    if phase.state != "waiting":
+        raise UserError(f"Phase {phase.name!r} was opened, so its name stays.", status=409)
+    _check_name(name, of_project(db, phase.project))
+    PHASES.update(db, phases.c.id == phase_id, name=name)
+    events.record(db, by=by, what="phase renamed", about=f"project {phase.project}", phase=phase.name, name=name)
+    return get(db, phase_id)
+
+
+def _check_name(name: str, existing: Collection[Phase]) -> None:
+    if not name or len(name) > 40 or "/" in name:
+        raise UserError(f"A phase's name has 1 to 40 characters and no slash; got {name[:60]!r}.")
+    if name in {phase.name for phase in existing}:
+        raise UserError(f"The project has a phase {name!r} already. Choose another name.", status=409)
 
 
 def grow(db: Connection, phase_id: str, by_posts: int) -> None:

@@ -110,6 +110,15 @@ def change_settings(db: Connection, project_id: str, settings: Mapping[str, Any]
     return get(db, project_id)
 
 
+def rename(db: Connection, project_id: str, title: str, *, by: str) -> Project:
+    """Change a project's title; its address stays."""
+    was, title = get(db, project_id), check_title(title)
+    if title != was.title:
+        PROJECTS.update(db, projects.c.id == project_id, title=title)
+        events.record(db, by=by, what="project renamed", about=f"project {project_id}", title=title)
+    return get(db, project_id)
+
+
 def close(db: Connection, project_id: str, *, by: str) -> Project:
     """Close a project: nobody labels in it any more; pages and exports stay."""
     return _set_state(db, project_id, "closed", by=by)
