@@ -219,7 +219,8 @@ def main() -> None:
         "idle_p99_ms": round(idle.ms(0.99), 1), "beside_p99_ms": round(beside.ms(0.99), 1),
         "times": round(beside.ms(0.99) / idle.ms(0.99), 2), "answered": beside.statuses[200],
         "refused": sum(n for status, n in beside.statuses.items() if status != 200),
-        "large_answered": floods.statuses[200], "large_s": round(floods.ms(0.5) / 1000, 1),
+        "large_answered": floods.statuses[200],
+        "large_s": round(floods.ms(0.5) / 1000, 1) if floods.latencies else None,
     }  # fmt: skip
     near = figures["neighbours"]
     print(f"neighbours: {near}\nmemory: davy {figures['memory_mb']['davy']:,.0f} MB, "
