@@ -68,6 +68,8 @@ functional test suite, ours or published, was used for training or for choosing.
 On **dev**, through this folder, with 95 % bootstrap intervals. Dev also chose the checkpoint, the temperatures and the
 thresholds, so these are somewhat kind; the held-back test parts were never looked at. "No twin in train" leaves out
 posts whose matched pair or near copy is in train. Thresholds: {thresholds}.
+Probabilities hold where this share of posts is a yes: {prevalence}. If far fewer are in your place, every score is too
+high: `davy serve --prevalence 0.02` and `davy calibrate --prior 0.02` move them (docs/detectors/training.md).
 The figure is of answers as people get them, decoded together; *heads apart* is the same without that step{before}. The
 command: `python scripts/build_embedded/dev_figures.py`.
 
@@ -119,7 +121,8 @@ SCREEN = """## Its screen and its exit
 In files, a small network ({megabytes:.1f} MB) reads first and clears what is plainly harmless. It learnt from a
 student's own answers to 360,000 posts and to random cuts of them, not from labels{again}. What it lets through
 goes through the first {layer} layers; there a head ({kilobytes:.0f} kB), which learnt to foresee this network's
-answers from its states on {learnt:,} such posts, clears what looks harmless by then, and the rest is read to the end.
+answers from its states on the unsure ones of {learnt:,} posts, clears what looks harmless by then, and the rest is
+read to the end.
 On posts that neither learnt from, but on which their marks were chosen, they clear:
 
 | posts | cleared by the screen | by both | of the flagged, by the screen | by both | n | flagged |
@@ -292,6 +295,7 @@ def main() -> None:
             for what, (right, n) in sorted(misses.items(), key=lambda it: it[1])
         ),
         thresholds=", ".join(f"{name} {value}" for name, value in manifest.thresholds.items()),
+        prevalence=", ".join(f"{name} {value}" for name, value in manifest.prevalence.items()) or "not measured",
         rows=figure_table(figures),
         before=f"; *before* is version {old['version']}" if (old := figures.get("before, decoded")) else "",
         records=records_part(args.records, manifest.name, manifest.version),

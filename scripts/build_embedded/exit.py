@@ -1,6 +1,7 @@
 """The exit of an embedded detector, from the states that `exit_states.py` wrote.
 
     OMP_NUM_THREADS=1 python exit.py --layer 2 --states DIR --folder DIR [--parts 4] [--epochs 6] [--write] > exit.json
+    … --work 0.2            of the marks with at most this work those that lose the least, in place of the least work
     … --again --learnt N    a head that was learnt elsewhere (STATES/head2.pt, from N posts); marks alone are chosen
 
 A small head learns, from the network's states after a layer, to foresee what the network will say. Then its marks and
@@ -115,7 +116,7 @@ class Marks:
         may = LOST | {"top": lost}
         self.values = np.concatenate([part.screen, logits], axis=1)
         top = part.kinds == "top"
-        self.flagged = part.flags.any(axis=1)
+        self.yes, self.flagged = part.flags, part.flags.any(axis=1)
         self.levels = [
             np.quantile(self.values[top & part.kept & part.flags[:, i % 3], i], LEVELS, method="lower")
             for i in range(6)
@@ -167,6 +168,21 @@ class Marks:
                     found, least = there, cost
         return found
 
+    def fewest_lost(self, part: Part, logits: np.ndarray, work: float) -> tuple[Marks, np.ndarray]:
+        """Return the search and the marks that lose the least of Reddit's flagged posts with at most this work."""
+        found = None
+        for lost in np.arange(LOST["top"], 0.0, -0.0005):
+            marks = Marks(part, logits, self.share, float(lost))
+            places = marks.best(tries=30_000)
+            if marks.cost(places) > work:
+                break
+            found = marks, places
+        if found is None:
+            raise SystemExit(
+                f"No marks that lose at most {LOST['top']:.0%} of Reddit's flagged posts stay within {work}."
+            )
+        return found
+
     def report(self, places: np.ndarray) -> dict[str, dict[str, float]]:
         """Return for each kind of text how much is cleared and how much of what is flagged."""
         screen, both = self.passed(places, self.values)
@@ -180,6 +196,10 @@ class Marks:
                 "flagged": int(flagged.sum()),
                 "flagged and cleared by the screen": round(float((flagged & ~screen).sum() / max(1, flagged.sum())), 4),
                 "flagged and cleared": round(float((flagged & ~both).sum() / max(1, flagged.sum())), 4),
+                "labels that stay": {
+                    name: round(1 - float((among & ~both & self.yes[:, i]).sum() / among.sum()), 5)
+                    for i, name in enumerate(QUESTIONS)
+                },
             }
         return found
 
@@ -195,6 +215,7 @@ def main() -> None:
     parser.add_argument("--again", action="store_true", help="take the head that was learnt before; choose marks only")
     parser.add_argument("--learnt", type=int, help="with --again: from how many posts it was")
     parser.add_argument("--lost", type=float, default=LOST["top"], help="share of Reddit's flagged posts that may go")
+    parser.add_argument("--work", type=float, help="of the marks with at most this work, those that lose the least")
     parser.add_argument("--write", action="store_true")
     args = parser.parse_args()
     manifest, halves = folders.read(args.folder), SplitNetwork(args.folder, args.layer)
@@ -207,8 +228,9 @@ def main() -> None:
         net = learn(parts, halves.width, args.epochs)
         torch.save(net.state_dict(), args.states / f"head{args.layer}.pt")
     held = Part(args.states, "held", *told)
-    marks = Marks(held, seen_by(net.rounded(), held), args.layer / args.layers, args.lost)
-    places = marks.best()
+    seen = seen_by(net.rounded(), held)
+    marks = Marks(held, seen, args.layer / args.layers, args.lost)
+    marks, places = marks.fewest_lost(held, seen, args.work) if args.work else (marks, marks.best())
     if not np.isfinite(marks.cost(places)):
         raise SystemExit(
             "No marks are safe: the screen clears too much. Teach it again (screen_again.py), then the exit."

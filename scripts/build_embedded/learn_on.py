@@ -235,8 +235,8 @@ def cascade(args: argparse.Namespace) -> None:
     import learn_on_cascade
 
     log, posts = Log(args.keep, f"cascade{args.tag}"), Posts(args.keep / "english.npz.xz", DEVICE)
-    network = opened_plain(args.keep / f"small-new{args.tag}.onnx")
-    learn_on_cascade.teach(network, posts, args.keep, log, args.seconds, args.tag)
+    network = opened_plain(args.keep / "small-new.onnx")
+    learn_on_cascade.teach(network, posts, args.keep, log, args.seconds, args.tag, args.more)
 
 
 def opened_plain(path: Path) -> GraphNetwork:
@@ -260,6 +260,7 @@ def main() -> None:
     parser.add_argument("--epochs", type=float, default=None)
     parser.add_argument("--rate", type=float, default=None)
     parser.add_argument("--size", type=int, default=None, help="posts in a batch")
+    parser.add_argument("--more", type=float, default=5.0, help="how much more a yes counts for screen and exit")
     parser.add_argument("--hard", type=float, default=0.35)
     parser.add_argument("--seed", type=int, default=1)
     args = parser.parse_args()

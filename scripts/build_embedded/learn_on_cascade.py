@@ -1,12 +1,13 @@
 """A screen and an exit's head learn what a network says, while it says it: on a GPU that takes a minute.
 
-The network as it will ship, posts, and the shipped screen's weights (`screen.npz`) in; `screen-new.npz` and
-`head2.pt` out, for `learn_on_finish.py`. Posts that marks are chosen on (`apart`) and dev are left out. Half are
-cut to a run of their own words, others each time, since short texts are rare otherwise.
+The network as it will ship, its folder's `manifest.json`, posts, and the shipped screen's weights (`screen.npz`) in;
+`screen-new.npz` and `head2.pt` out, for `learn_on_finish.py`. Posts that marks are chosen on (`apart`) and dev are left
+out. Half are cut to a run of their own words, others each time, since short texts are rare otherwise.
 """
 
 from __future__ import annotations
 
+import json
 import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -32,9 +33,28 @@ LOWER = 0.7
 LOST = 0.02
 
 
-def teach(network: GraphNetwork, posts: Posts, keep: Path, log: Any, seconds: float, tag: str) -> None:
-    """Teach both and write them."""
+class Labels:
+    """What a detector's labels follow from: the temperature and the threshold of each question."""
+
+    def __init__(self, manifest: Path, device: torch.device) -> None:
+        held = json.loads(manifest.read_text("utf-8"))
+        self.heats = torch.tensor([held["temperatures"].get(name, 1.0) for name in QUESTIONS], device=device)
+        cuts = torch.tensor([held["thresholds"].get(name, 0.5) for name in QUESTIONS], device=device)
+        self.margins = torch.logit(cuts) * self.heats
+
+    def chances(self, margin: Tensor) -> Tensor:
+        return (margin / self.heats).sigmoid()
+
+    def yes(self, margin: Tensor) -> Tensor:
+        return margin >= self.margins
+
+
+def teach(
+    network: GraphNetwork, posts: Posts, keep: Path, log: Any, seconds: float, tag: str, more: float = 5.0
+) -> None:
+    """Teach both and write them; a yes counts `more` times more than a no."""
     device = posts.device
+    labels = Labels(keep / "manifest.json", device)
     weights = dict(np.load(keep / "screen.npz"))
     always = torch.from_numpy((weights["lone.weight"] >= ALWAYS / 2).any(axis=1)).to(device)
     weights["lone.weight"][always.cpu().numpy()] = 0
@@ -67,14 +87,15 @@ def teach(network: GraphNetwork, posts: Posts, keep: Path, log: Any, seconds: fl
         ids, mask, margin = watch(batch, True, rng)
         return screen(ids, mask.float()), margin, None
 
-    run(screen, [it for it in screen.parameters() if it.requires_grad], screened, posts, rows, seconds / 2, RATE, log)
+    run(screen, [it for it in screen.parameters() if it.requires_grad], screened, posts, rows, seconds / 2, RATE, log,
+        labels, more)  # fmt: skip
     screen.eval()
     logits, flags = [], []
     with torch.no_grad():
         for batch in posts.batches(np.random.default_rng(1).choice(rows, min(60_000, len(rows)), replace=False), SIZE):
             ids, mask, margin = watch(batch, False, np.random.default_rng(0))
             logits.append(screen(ids, mask.float()))
-            flags.append(margin >= 0)
+            flags.append(labels.yes(margin))
     every, yes = torch.cat(logits), torch.cat(flags)
     marks = torch.stack([torch.quantile(every[yes[:, q], q], LOST) if yes[:, q].any() else every[:, q].min()
                          for q in range(len(QUESTIONS))])  # fmt: skip
@@ -93,7 +114,7 @@ def teach(network: GraphNetwork, posts: Posts, keep: Path, log: Any, seconds: fl
             asked = (screen(ids, mask.float()) >= marks - LOWER).any(1) | wary[torch.from_numpy(batch).to(device)]
         return head(vectors, mask.float()), margin, asked.float()
 
-    run(head, list(head.parameters()), exited, posts, both, seconds / 2, HEAD_RATE, log)
+    run(head, list(head.parameters()), exited, posts, both, seconds / 2, HEAD_RATE, log, labels, more)
     np.savez(
         keep / f"screen-new{tag}.npz",
         **{k: v.detach().cpu().numpy() for k, v in screen.state_dict().items() if k != "vectors.weight"},
@@ -117,6 +138,8 @@ def run(
     seconds: float,
     rate: float,
     log: Any,
+    labels: Labels,
+    more: float,
 ) -> None:
     """Teach a net for so many seconds and leave the average of its weights in it."""
     torch.manual_seed(0)
@@ -130,8 +153,8 @@ def run(
                 break
             net.train()
             logits, margin, asked = ask(batch, rng)
-            chance = (margin / 1.4).sigmoid()
-            weight = 1 + 5 * (margin >= 0).float() + 2 * (chance >= 0.2).float()
+            chance = labels.chances(margin)
+            weight = 1 + more * labels.yes(margin).float() + 2 * (chance >= 0.2).float()
             if asked is not None:
                 weight = weight * asked.unsqueeze(1)
             loss = F.binary_cross_entropy_with_logits(logits, chance, weight, reduction="sum") / weight.sum().clamp(

@@ -1,10 +1,11 @@
 """What the networks that ship learn on from: tokens and labels of posts, packed to travel to a GPU.
 
-    python learn_on_data.py english --data DIR --folder DIR --weights DIR --out DIR [--small]
+    python learn_on_data.py english --data DIR --folder DIR [--weights DIR] --out DIR [--small]
     python learn_on_data.py german --data DIR --folder DIR --out DIR [--small]
 
 `--folder` is the shipped detector, whose tokenizer cuts the posts. `--weights` holds MiniLM (`minilm`) and the table of
-emoji (`package`), for the copies with emoji and look-alikes and for networks that start anew. Writes `NAME.npz`.
+emoji (`package`), for the copies with emoji and look-alikes and for networks that start anew. Without it there are no
+copies, but all of Reddit's posts: enough for a cascade. Writes `NAME.npz.xz`.
 """
 
 from __future__ import annotations
@@ -43,7 +44,7 @@ PARTS = ("train", "dev", "copy", "pool")
 
 
 def english(args: argparse.Namespace) -> None:
-    """Pack the English posts, and MiniLM with the shipped vocabulary."""
+    """Pack the English posts and, with `--weights`, rewritten copies and MiniLM with the shipped vocabulary."""
     everything, held, used = held_posts(args.data)
     known = [post for post in everything if post.corpus not in REDDIT]
     posts = [*known, *olid(args.data), *sentences()]
@@ -53,7 +54,12 @@ def english(args: argparse.Namespace) -> None:
     for name, most in REDDIT.items():
         its = np.flatnonzero([post.corpus == name for post in everything])
         its = its[used[its]]
-        reddit += sorted(rng.choice(its, min(most, len(its)), replace=False))
+        reddit += sorted(rng.choice(its, min(most, len(its)) if args.weights else len(its), replace=False))
+    if not args.weights:
+        whole = [*posts, *(everything[i] for i in reddit)]
+        parts = [*(post.part for post in posts), *("pool" for _ in reddit)]
+        write(args, "english", whole, parts, np.concatenate([apart, held[reddit]]), np.zeros(0, int))
+        return
     table = vocabulary.emoji_names(args.weights / "package/en/cldr/data.json")
     train = [post for post in posts if post.part == "train"]
     if args.small:

@@ -12,15 +12,15 @@ from pathlib import Path
 
 from corpora import labelled
 from german import gahd, germeval, gmhp7k
+from offence import olid
 
 from davy.detectors import folder as folders
 from davy.detectors.training_text_index import write_learnt
 
 ROOT = Path(__file__).parents[2]
-ENGLISH = (
-    ROOT / "src/davy/detectors/weights/embedded-en",
-    ROOT / "packages/davy-large/src/davy_large/embedded-en-large",
-)
+SMALL = ROOT / "src/davy/detectors/weights/embedded-en"
+LARGE = ROOT / "packages/davy-large/src/davy_large/embedded-en-large"
+ENGLISH = (SMALL, LARGE)
 GERMAN = ROOT / "src/davy/detectors/weights/embedded-de"
 
 
@@ -30,8 +30,9 @@ def main() -> None:
     parser.add_argument("--data", type=Path, required=True)
     data = parser.parse_args().data
     english = [post.text for post in labelled(data) if post.part == "train"]
+    tweets = [post.text for post in olid(data) if post.part == "train"]
     german = [post.text for read in (gmhp7k, germeval, gahd) for post in read(data)]
-    for folder, texts in (*((folder, english) for folder in ENGLISH), (GERMAN, german + english)):
+    for folder, texts in ((SMALL, english + tweets), (LARGE, english), (GERMAN, german + english)):
         manifest = folders.read(folder)
         write_learnt(folder, texts)
         written = folders.write(folder, manifest)
