@@ -151,6 +151,7 @@ def test_source_memes_become_families_and_a_model_and_a_challenge(chain: Chain) 
     test = ("split.jsonl", "--split", "test", "--question", "hate", "--resamples", "20")
     evaluated = davy("evaluate", *test, *pictures, "--model", "models/concat", "--by", "kind", "--json")
     assert evaluated["questions"]["hate"]["models"]["models/concat"]["figures"]["auroc"]["n"] >= 3
+    assert evaluated["questions"]["hate"]["models"]["models/concat"]["figures"]["families_right"]["n"] >= 1
     davy("score", "split.jsonl", *pictures, "--model", "models/concat", "--out", "scored.jsonl")
     checked = davy("check", "robustness:split.jsonl", "--label", "hate.gold", "--model", "models/text", "--json")
     assert checked["models"]

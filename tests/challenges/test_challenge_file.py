@@ -1,5 +1,7 @@
 """The file that makes a challenge: what it says, and every mistake in it with its line."""
 
+import json
+import zipfile
 from datetime import UTC, datetime, timedelta
 
 import pytest
@@ -103,3 +105,25 @@ def test_a_challenge_is_kept_whole(store, tmp_path):
         assert len(challenges.entry_ids(db, "mill-valley", "test", "B")) == 26
         with pytest.raises(UserError, match="hidden"):
             challenges.labelled(db, "mill-valley", "test")
+
+
+def test_the_preset_of_hateful_memes_ranks_by_auroc_in_two_phases(tmp_path, monkeypatch, capsys):
+    from davy.shell.app import run
+
+    monkeypatch.setenv("DAVY_DATABASE", f"sqlite:///{tmp_path / 'davy.sqlite'}")
+    for number, part in enumerate(("train", "dev_seen", "test_seen", "test_unseen")):
+        rows = [
+            {"id": 100 * number + n, "img": f"img/{number}{n}.png", "label": n % 2, "text": f"meme {n} of {part}"}
+            for n in range(8)
+        ]
+        (tmp_path / f"{part}.jsonl").write_text("\n".join(map(json.dumps, rows)))
+    assert run(["challenge", "create", "hateful-memes", "--data", str(tmp_path), "--json"]) == 0
+    made = json.loads(capsys.readouterr().out)
+    assert {task["name"]: task["metric"] for task in made["tasks"]} == {"AUROC": "auroc", "accuracy": "accuracy"}
+    assert run(["challenge", "kit", "hateful-memes", "--out", str(tmp_path / "kit.zip")]) == 0
+    with zipfile.ZipFile(tmp_path / "kit.zip") as kit:
+        samples = {name: kit.read(name).decode().splitlines()[0] for name in kit.namelist() if "sample/" in name}
+    assert set(samples.values()) == {"id,score", "id,label"}
+    (tmp_path / "test_unseen.jsonl").unlink()
+    assert run(["challenge", "create", "hateful-memes", "--data", str(tmp_path), "--name", "again"]) == 2
+    assert "lack the split 'test_unseen'" in capsys.readouterr().err

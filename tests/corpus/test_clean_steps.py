@@ -182,3 +182,28 @@ def test_a_step_counts_what_it_changed_and_dropped():
     assert (count.came, count.dropped, count.changed) == (3, 0, 1)
     _, count = run_step(after, drops.DropEmpty())
     assert (count.came, count.dropped, count.changed) == (3, 1, 0)
+
+
+@pytest.mark.parametrize(
+    ("text", "masked"),
+    [
+        ("I met Peter Miller and Anna yesterday", "I met [NAME] and [NAME] yesterday"),
+        ("Frau von der Leyen sagt, Herr Dr. Meier-Schulz irrt", "Frau [NAME] sagt, Herr Dr. [NAME] irrt"),
+        ("Mr. Smith's dog and Sarah's cat", "Mr. [NAME]'s dog and [NAME]'s cat"),
+        ("PETER is late. Herr der Ringe ist ein Buch", "[NAME] is late. Herr der Ringe ist ein Buch"),
+        ("Dr Ludwig van Beethoven, composer", "Dr [NAME], composer"),
+        ("roses are red, mark my words, anna", "roses are red, mark my words, anna"),
+        ("Then Zorblax came", "Then [NAME] came"),
+    ],
+)
+def test_names_of_people_are_masked_after_titles_and_by_given_names(text, masked):
+    from davy.corpus.clean.changes import MaskNames
+
+    assert MaskNames(names=("Zorblax",)).changed(pl.Series([text, None])).to_list() == [masked, None]
+
+
+def test_given_names_are_listed_once_and_no_other_words():
+    from davy.text.person_names import given_names
+
+    assert len(given_names()) > 400
+    assert not {"Rose", "Mark", "Will", "Ernst", "Grace", "May", "Jan", "Bill"} & given_names()

@@ -17,6 +17,8 @@ from davy.detectors.image_encoder import (  # noqa: E402
     load_image_encoder,
     load_resnet50,
 )
+from davy.detectors.meme_networks import average_cells  # noqa: E402
+from tiny_vision import save_vision_model  # noqa: E402
 
 
 def picture(seed: int, size=(60, 40)) -> Picture:
@@ -129,7 +131,7 @@ def test_any_vision_model_of_the_hub_is_an_encoder(tmp_path, kind):
     encoder = load_image_encoder(f"hf:{tmp_path}")
     pixels = torch.full((1, 3, encoder.side, encoder.side), 255.0)
     assert encoder.normalise(pixels).max() == 1
-    cells = 5 if kind == "vit" else 28 * 28
+    cells = 4 if kind == "vit" else 28 * 28
     assert encoder(pixels).shape == (1, cells, encoder.width) == (1, cells, 16)
 
 
@@ -162,3 +164,16 @@ def test_regions_are_the_picture_and_its_boxes(lite0):
     assert regions.features.shape == (2, 4, 1280)
     assert regions.boxes[:, 0].tolist() == [[0, 0, 1, 1]] * 2
     assert {label for row in regions.labels for label in row} <= {"", *coco_labels().values()}
+
+
+@pytest.mark.parametrize("kind", ["ViT", "CLIP", "Siglip", "Dinov2", "Dinov2WithRegisters"])
+def test_encoders_of_today_give_a_square_grid_of_patches_and_regions(kind, tmp_path):
+    save_vision_model(kind, tmp_path)
+    encoder = load_image_encoder(f"hf:{tmp_path}")
+    grid = grid_features(encoder, [picture(seed) for seed in range(2)])
+    assert grid.shape == (2, 16, 16), "4 × 4 patches, no class token"
+    assert average_cells(torch.from_numpy(grid).float(), 1).shape == (2, 1, 16)
+    assert encoder(torch.zeros(1, 3, 64, 64)).shape == (1, 64, 16), "pictures of regions are twice as large"
+    with torch.inference_mode():
+        whole = encoder.network.model(pixel_values=encoder.normalise(torch.zeros(1, 3, 32, 32))).last_hidden_state
+        torch.testing.assert_close(encoder(torch.zeros(1, 3, 32, 32)), whole[:, -16:])

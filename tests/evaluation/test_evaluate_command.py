@@ -215,3 +215,17 @@ def test_a_baseline_that_answers_another_scheme_says_how_to_name_it(folder, caps
     assert said.endswith(f": {model}@edos")
     found = evaluated(capsys, ".", "--corpus", "edos", "--split", "dev", "--model", f"{model}@edos")
     assert "sexist" in found["questions"]
+
+
+def test_an_original_and_all_that_was_derived_from_it_have_to_be_right_together(folder, capsys):
+    (folder / "pairs.csv").write_text(
+        "id,text,parent,hate.gold\na,one,,yes\nb,two,a,no\nc,three,,yes\nd,four,c,no\ne,alone,,no\n"
+    )
+    (folder / "said.csv").write_text("id,hate.label\na,yes\nb,no\nc,yes\nd,yes\ne,yes\n")
+    found = evaluated(capsys, "pairs.csv", "--predictions", "said.csv")
+    whole = found["questions"]["hate"]["models"]["said.csv"]["figures"]["families_right"]
+    assert (whole["value"], whole["n"]) == (0.5, 2)
+    assert run(["evaluate", "pairs.csv", "--predictions", "said.csv", "--resamples", "10"]) == 0
+    assert "right in 0.500" in capsys.readouterr().out
+    found = evaluated(capsys, "posts.csv", "--model", "keywords:words.txt", "--split", "dev")
+    assert "families_right" not in found["questions"]["hate"]["models"]["keywords:words.txt"]["figures"]

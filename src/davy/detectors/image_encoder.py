@@ -9,6 +9,7 @@ written out in torch; `classes` gives their ImageNet logits, by which the weight
 
 from __future__ import annotations
 
+import inspect
 import json
 import os
 import re
@@ -296,15 +297,25 @@ class ImageEncoder(nn.Module):
 
 
 class _HubVision(nn.Module):
-    """A vision model of transformers: its last layer, as a map (convolutional) or as tokens (ViT, CLIP, DINO)."""
+    """A vision model of transformers: its last layer, as a map (convolutional) or as one token a patch.
 
-    def __init__(self, model: Any) -> None:
+    Tokens that stand for no patch (ViT's, CLIP's and DINO's class token, DINO's registers) are left out. Pictures of
+    another size than the model learnt from get positions in between.
+    """
+
+    def __init__(self, model: Any, side: int, patch: int | None) -> None:
         super().__init__()
-        self.model = model
+        self.model, self.side, self.patch = model, side, patch
+        self.takes_any_size = "interpolate_pos_encoding" in inspect.signature(model.forward).parameters
 
     def forward(self, pixels: Tensor) -> Tensor:
-        states: Tensor = self.model(pixel_values=pixels).last_hidden_state
-        return states
+        other_size = pixels.shape[-1] != self.side and self.takes_any_size
+        more = {"interpolate_pos_encoding": True} if other_size else {}
+        states: Tensor = self.model(pixel_values=pixels, **more).last_hidden_state
+        if states.dim() != 3 or self.patch is None:
+            return states
+        patches = (pixels.shape[-1] // self.patch) ** 2
+        return states[:, -patches:] if states.shape[1] > patches else states
 
 
 def load_image_encoder(name: str = DEFAULT_ENCODER) -> ImageEncoder:
@@ -351,9 +362,16 @@ def _from_hub(name: str) -> ImageEncoder:
     width = getattr(config, "hidden_size", None) or (sizes[-1] if sizes else None)
     if model.main_input_name != "pixel_values" or not isinstance(width, int):
         raise UserError(f"{source!r} does not look at pictures alone. Name a vision model, such as a ViT or a ResNet.")
-    side = getattr(config, "image_size", SIDE)
-    encoder = ImageEncoder(name, _HubVision(model), _hub_scale(source, options), width, side=int(side))
+    side, patch = (_one_number(getattr(config, field, None)) for field in ("image_size", "patch_size"))
+    side = side or SIDE
+    encoder = ImageEncoder(name, _HubVision(model, side, patch), _hub_scale(source, options), width, side=side)
     return encoder.eval()
+
+
+def _one_number(value: Any) -> int | None:
+    """Return a side that a config writes as a number or as a pair."""
+    value = value[0] if isinstance(value, list | tuple) else value
+    return value if isinstance(value, int) else None
 
 
 def _hub_scale(source: str, options: dict[str, bool]) -> PixelScale:

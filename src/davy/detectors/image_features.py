@@ -130,6 +130,6 @@ def _square(cells: int) -> int:
     if side * side != cells:
         raise UserError(
             f"This encoder gives {cells} vectors a picture, which is no square grid: it can't be cut into regions. "
-            "Use efficientnet-lite0 or resnet50, or an .npz of region features."
+            "Use efficientnet-lite0, resnet50 or a ViT."
         )
     return side

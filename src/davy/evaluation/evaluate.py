@@ -30,11 +30,13 @@ from davy.evaluation.metrics import (
 from davy.evaluation.predictions import Mistake, Predictions, find_mistakes
 from davy.measure.calibration import Bin, calibration_metrics, reliability
 from davy.measure.classification import Confusion, indicator, multilabel
-from davy.measure.intervals import Bootstrap, Floats
+from davy.measure.intervals import Bootstrap, Floats, proportion
 from davy.measure.paired_tests import Comparison, holm, mcnemar, paired_bootstrap
 from davy.measure.ranking import precision_recall_curve, ranking, roc_curve
 
 CURVE_POINTS = 200
+FAMILIES = "families_right"
+"""The share of originals that are right together with every contrast or confounder of theirs that is measured."""
 
 Curve = tuple[tuple[float, float], ...]
 """False and true positive rates, from strict to lenient."""
@@ -140,10 +142,12 @@ def evaluate(
     bootstrap: Bootstrap | None = None,
     tests: bool = True,
     groups: tuple[str, Sequence[str | None]] | None = None,
+    families: Sequence[str | None] = (),
 ) -> Evaluation:
     """Return every detector's figures on every question that it answers, and the paired tests unless told not to.
 
-    `groups` are a column's name and its cells, one a post, for figures by group.
+    `groups` are a column's name and its cells, one a post, for figures by group. `families` name for each post the
+    original that it belongs to, for the share of families that are right in every post.
     """
     bootstrap = bootstrap or Bootstrap()
     settings = settings or {}
@@ -152,6 +156,11 @@ def evaluate(
         answering = [predictions for predictions in detectors if gold.question.name in predictions.labels]
         silent = tuple(predictions.name for predictions in detectors if predictions not in answering)
         models = tuple(_model_metrics(gold, predictions, title, data, settings, bootstrap) for predictions in answering)
+        if families:
+            models = tuple(
+                replace(model, report=_with_families(model.report, gold, predictions, families))
+                for model, predictions in zip(models, answering, strict=True)
+            )
         if groups is not None:
             models = tuple(
                 replace(model, groups=measure_groups(gold, predictions, groups[1], bootstrap))
@@ -164,6 +173,19 @@ def evaluate(
         raise UserError(f"No model answers what the posts have settled answers to ({asked}). Name another model")
     by = "" if groups is None else groups[0]
     return Evaluation(tuple(results), title, data, bootstrap.seed, settings, predictions=tuple(detectors), by=by)
+
+
+def _with_families(report: Report, gold: Gold, predictions: Predictions, families: Sequence[str | None]) -> Report:
+    """Return the report with the share of originals that are right together with all that was derived from them."""
+    right: dict[str, list[bool]] = {}
+    for row, cell, answer in zip(gold.rows, gold.cells, _counted_predictions(gold, predictions), strict=True):
+        if family := families[row]:
+            right.setdefault(family, []).append(answer == cell)
+    whole = [all(each) for each in right.values() if len(each) > 1]
+    if not whole:
+        return report
+    figure = proportion(FAMILIES, sum(whole), len(whole), undefined="no family")
+    return replace(report, metrics=(*report.metrics, figure))
 
 
 def _model_metrics(

@@ -114,10 +114,20 @@ def evaluate(
         settings={"file": source.name, "scheme": f"{rules.name} {rules.version}", "split": part},
         bootstrap=bootstrap or Bootstrap(),
         groups=None if by is None else (by, chosen[by].cast(pl.String).to_list()),
+        families=_families(chosen),
     )
     if not texts:
         return evaluation
     return replace(evaluation, ids=tuple(map(str, chosen["id"])), texts=tuple(chosen["text"].cast(pl.String)))
+
+
+def _families(posts: pl.DataFrame) -> list[str]:
+    """Return for each post the original that it belongs to: its parent, or itself; nothing where no post has one."""
+    if "parent" not in posts.columns or not posts["parent"].is_not_null().any():
+        return []
+    return (
+        posts.select(pl.coalesce(pl.col("parent").cast(pl.String), pl.col("id").cast(pl.String))).to_series().to_list()
+    )
 
 
 def write_evaluation(evaluation: comparison.Evaluation, folder: Path, *, command: str = "") -> None:

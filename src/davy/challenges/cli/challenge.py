@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 app = typer.Typer(
     no_args_is_help=True,
     help="Run challenges: hidden labels, phases, teams, submissions, boards.\n\n"
-    "The preset edos makes EDOS's three tasks from its released files.",
+    "The presets edos and hateful-memes make those challenges from the released files.",
 )
 
 Name = Annotated[str, typer.Argument(metavar="CHALLENGE", help="The challenge's name.")]
@@ -34,7 +34,9 @@ TaskName = Annotated[str | None, typer.Option("--task", help="The task; without 
 
 @app.command()
 def create(
-    file: Annotated[str, typer.Argument(metavar="FILE", help="A challenge's YAML file, or the preset edos.")],
+    file: Annotated[
+        str, typer.Argument(metavar="FILE", help="A challenge's YAML file, or a preset: edos, hateful-memes.")
+    ],
     data: Annotated[
         Path | None, typer.Option("--data", help="Where the data files are; without it, beside the YAML file.")
     ] = None,
@@ -56,6 +58,8 @@ def create(
         davy challenge create mill-valley.yaml --organiser lin@example.org
 
         davy challenge create edos --data edos/ --baselines predictions/
+
+        davy challenge create hateful-memes --data hateful_memes/
     """
     from davy.challenges.challenge_baselines import add_baselines, baseline_files
     from davy.challenges.challenge_creation import create_challenge

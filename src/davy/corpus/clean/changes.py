@@ -158,6 +158,25 @@ class RemoveHashtags(_Replace):
     kind = "hashtags"
 
 
+@dataclass(frozen=True)
+class MaskNames(ChangeStep):
+    """Names of people become one word: after a title, and from a known given name on. `names` are more of these."""
+
+    with_: str = "[NAME]"
+    names: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        if not self.with_.strip():
+            raise ValueError("a mask needs a word")
+
+    def changed(self, texts: pl.Series) -> pl.Series:
+        """Return the texts with the names replaced that can be found; only those with a capital are looked at."""
+        from davy.text.person_names import mask_names
+
+        rows = texts.str.contains(r"\p{Lu}").fill_null(False).arg_true()
+        return _change_rows(texts, rows, lambda text: mask_names(text, self.with_, self.names))
+
+
 def _change_rows(texts: pl.Series, rows: pl.Series, change: Callable[[str], str]) -> pl.Series:
     """Return the texts with those at these places changed one by one."""
     import polars as pl

@@ -30,6 +30,7 @@ STEPS: dict[str, type[Step]] = {
     "mask-emoji": changes.MaskEmoji,
     "mask-phones": changes.MaskPhones,
     "mask-hashtags": changes.MaskHashtags,
+    "mask-names": changes.MaskNames,
     "remove-hashtags": changes.RemoveHashtags,
     "drop-empty": drops.DropEmpty,
     "drop-one-word": drops.DropOneWord,

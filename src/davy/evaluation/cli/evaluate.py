@@ -8,7 +8,7 @@ from typing import Annotated
 
 from davy.core.options import Option
 from davy.evaluation import evaluate_detectors, explanations
-from davy.evaluation.evaluate import Evaluation
+from davy.evaluation.evaluate import FAMILIES, Evaluation
 from davy.evaluation.predictions import mistake_table
 from davy.evaluation.results import (
     calibration_table,
@@ -81,6 +81,10 @@ def _print_evaluation(evaluation: Evaluation, errors: int) -> None:
             matrix = confusion_table(result, model)
             if matrix is not None and len(matrix.columns) <= 7:
                 console.show(matrix)
+        for model in result.models:
+            whole = next((metric for metric in model.report.metrics if metric.name == FAMILIES), None)
+            if whole is not None:
+                console.line(f"{model.name}: an original and all that was derived from it are right in {whole}")
         for table in fairness_tables(result, evaluation.by):
             console.show(table)
         pairs = pair_table(result)
