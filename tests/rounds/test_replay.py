@@ -80,8 +80,11 @@ def test_hatemojis_rounds_are_replayed_after_rounds_1_to_4(hatemoji, tmp_path):
     before, after = (replay.targets[name]["dev"]["R5"].accuracy.value for name in ("R5-T", "R6-T"))
     assert before < 0.5 < after
     assert [rate.round for rate in replay.rates] == [5, 6]
-    assert replay.rates[0].confirmed.value > 0.9, "the first target has seen no emoji"
-    assert replay.rates[0].confirmed.n == 40, "originals alone"
+    assert replay.rates[0].raw.value > 0.9, "the first target has seen no emoji"
+    assert replay.rates[0].raw.n == 40, "originals alone"
+    assert replay.rates[0].confirmed.value is None, "the files have no label of another person"
+    composition = next(table for table in replay.tables() if table.title == "What the rounds are made of")
+    assert "type" in {row[0] for row in composition.rows}
     text = " ".join(replay.notes)
     assert "one round" in text
     assert "never released" in text
@@ -136,3 +139,9 @@ def test_the_shell_prints_the_tables_and_writes_the_page(gahd, tmp_path, capsys)
 def test_what_can_not_be_replayed_is_one_clear_line(gahd, tmp_path, corpus, settings, message):
     with pytest.raises(UserError, match=message):
         replay_rounds(corpus, gahd, tmp_path / "out", ReplaySettings(**{"architectures": ("./enc",), **settings}))
+
+
+def test_a_way_to_read_emoji_that_n_grams_do_not_have_is_noted(hatemoji, tmp_path):
+    settings = ReplaySettings(times=(1,), emoji=("tokens",), rounds=(5,))
+    replay = replay_rounds("hatemojibuild", hatemoji / "hatemojibuild", tmp_path / "out", settings)
+    assert "N-grams hold emoji as they are: tfidf is tried one way, and --emoji goes with encoders." in replay.notes

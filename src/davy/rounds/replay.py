@@ -92,6 +92,8 @@ class Replay:
     rates: tuple[RoundErrorRate, ...]
     targets: Mapping[str, Measured]
     notes: tuple[str, ...]
+    questions: tuple[Question, ...] = ()
+    """What the entries were labelled with, for the table of what rounds are made of."""
 
     def tables(self) -> list[Table]:
         """Return the tables with the papers' figures beside ours, where there are any."""
@@ -100,7 +102,7 @@ class Replay:
         rows = [row for row in quality_rows(self.entries, self.question) if row.agreement.n]
         if rows:
             found.append(quality_table(rows, title="Agreement and review, where labels were published"))
-        found.append(composition_table(compose_rounds(self.entries, [self.question])))
+        found.append(composition_table(compose_rounds(self.entries, self.questions or [self.question])))
         found += [choice_table(each.results, each.this, by=each.choose_by) for each in self.outcomes]
         if self.outcomes:
             found.append(self._choices())
@@ -188,6 +190,8 @@ def replay_rounds(
     scheme = schemes.load(read.scheme)
     entries = read_entries(read.posts.collect(), scheme)
     notes = [_straddling_note(entries)]
+    if train and BASE in settings.architectures and tuple(settings.emoji) != EMOJI:
+        notes.append(f"N-grams hold emoji as they are: {BASE} is tried one way, and --emoji goes with encoders.")
     if settings.splits == "ours":
         entries = _split_rounds(entries, scheme.questions[0], settings.seed)
     make_folder(out)
@@ -311,6 +315,7 @@ class _ReplayRun:
             tuple(rates),
             measured,
             tuple(notes),
+            self.scheme.questions,
         )
         write_json(self.out / "replay.json", replay.to_dict())
         return replay

@@ -285,7 +285,8 @@ def error_rates(entries: pl.DataFrame, question: Question) -> tuple[RoundErrorRa
     """Return each round's error rates; an original without a prediction counts in neither.
 
     Raw: the target's label is not the author's. Confirmed: that, and people settled on the author's label. Contrasts do
-    not count. Originals that were dropped for themselves count in the raw rate alone.
+    not count. Originals that were dropped for themselves count in the raw rate alone. Nothing was confirmed where
+    nobody's labels are recorded.
     """
     import polars as pl
 
@@ -301,6 +302,7 @@ def error_rates(entries: pl.DataFrame, question: Question) -> tuple[RoundErrorRa
 
 def _error_rate(number: int, model: str, originals: pl.DataFrame, question: Question) -> RoundErrorRate:
     fooled = confirmed = settled = 0
+    others = any(people_labels(labels) for labels in originals["labels"].to_list())
     columns = ("labels", "model.label", f"{question.name}{GOLD}", "dropped")
     for labels, predicted, gold, dropped in originals.select(columns).iter_rows():
         author = (people_labels(labels) or [gold])[0]
@@ -314,7 +316,9 @@ def _error_rate(number: int, model: str, originals: pl.DataFrame, question: Ques
         number,
         model,
         proportion("raw", fooled, len(originals), undefined="no original has a prediction"),
-        proportion("confirmed", confirmed, settled, undefined="no original is settled"),
+        proportion("confirmed", confirmed, settled, undefined="no original is settled")
+        if others or not len(originals)
+        else proportion("confirmed", 0, 0, undefined="no label of another person is recorded"),
         int((originals[f"{question.name}{GOLD}"].is_null() & originals["dropped"].is_null()).sum()),
     )
 
