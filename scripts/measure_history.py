@@ -89,6 +89,7 @@ RELEASES = (
     Release(SMALL, "34ee724", "a correction for plain sentences about people"),
     Release(SMALL, "eeeaa76", "the correction knows insults and threats against one person"),
     Release(SMALL, "7524296", "names of people alone are answered no"),
+    Release(SMALL, "67deade", "learnt on with OLID, a new screen"),
     Release(GERMAN, "147e882", "convolutions that learnt German through English"),
     Release(GERMAN, "c9de2ea", "taught by a language model"),
     Release(GERMAN, "232d89f", "uint8 matrices, measured ranges"),

@@ -32,7 +32,7 @@ def main() -> None:
     english = [post.text for post in labelled(data) if post.part == "train"]
     tweets = [post.text for post in olid(data) if post.part == "train"]
     german = [post.text for read in (gmhp7k, germeval, gahd) for post in read(data)]
-    for folder, texts in ((SMALL, english + tweets), (LARGE, english), (GERMAN, german + english)):
+    for folder, texts in ((SMALL, english + tweets), (LARGE, english + tweets), (GERMAN, german + english)):
         manifest = folders.read(folder)
         write_learnt(folder, texts)
         written = folders.write(folder, manifest)

@@ -28,12 +28,11 @@ from davy.measure.calibration import fit_shift
 def english(folder: Path, data: Path, cache: Path) -> dict[str, float]:
     """Return the shares of an English folder."""
     posts = dev_posts(data, "en")
-    learnt_on = "olid" in (folder / "card.md").read_text("utf-8").lower()
     blocks = readings(folder, [post.text for post in posts], cache)["apart"]
     found = {}
     for name in ("hate", "offensive", "sexist"):
         rows, gold = gold_of(posts, name)
-        if name == "offensive" and learnt_on:
+        if name == "offensive":
             rows, gold = (np.concatenate(it) for it in zip(*(offence(posts, it) for it in UNSEEN["en"]), strict=True))
         chance = blocks[name][rows, 1].astype(np.float64).clip(1e-9, 1 - 1e-9)
         odds = log_odds(float(gold.mean())) - fit_shift(np.log(chance / (1 - chance)), gold)
