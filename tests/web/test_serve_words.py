@@ -59,7 +59,8 @@ DYNAMIC = (
     "detectors.act.", "detectors.act_name.", "detectors.adding.",
     "challenges.none.", "challenge.room.", "challenge.part.", "challenge.state.", "board.mark.", "board.summary.",
     "submission.state.", "submission.words.", "analysis.level.", "method.", "fault.", "organise.", "error.submission_",
-    "metric.", "keys.per_", "rounds.goal_",
+    "metric.", "keys.per_", "rounds.goal_", "expert.stays.", "communities.action.", "communities.delivery.",
+    "communities.outcome.", "rounds.fact.", "submission.unranked_words.",
 )  # fmt: skip
 """Families of keys that code puts together."""
 
