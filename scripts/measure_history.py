@@ -104,6 +104,7 @@ RELEASES = (
     Release(LARGE, "2feecdc", "a correction for plain sentences about people"),
     Release(LARGE, "b31b2bd", "the correction knows insults and threats against one person"),
     Release(LARGE, "7524296", "names of people alone are answered no"),
+    Release(LARGE, "74911a9", "learnt on with OLID"),
 )
 
 
