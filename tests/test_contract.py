@@ -77,7 +77,7 @@ BUDGETS = {
     "testing": 4834,
     "text": 2219,
     "training": 5069,
-    "web": 2841,
+    "web": 2843,
 }
 """Lines by folder. They only fall, unless a feature gains something that users can do."""
 

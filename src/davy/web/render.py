@@ -68,7 +68,9 @@ def page(
     context = request.app.state.context
     account = account_of(request)
     note = _read_note(request)
-    server_places = [place for place, act in SERVER_PLACES if account is not None and may(account.role, act)]
+    is_whole = not template.startswith("parts/")
+    role = account.role if account is not None and is_whole else None
+    server_places = [place for place, act in SERVER_PLACES if role and may(role, act)]
     html = context.templates.get_template(template).render(
         t=translator_of(request),
         account=account,
@@ -91,7 +93,7 @@ def page(
     fresh = getattr(request.state, "new_visitor", None)
     if fresh:
         cookies.write(request, response, "visitor", fresh)
-    if note and not template.startswith("parts/"):
+    if note and is_whole:
         cookies.clear(request, response, "note")
     return response
 
