@@ -55,8 +55,10 @@ def test_three_steps_make_a_project_and_carry_what_was_typed(site: Site):
     assert re.search(r'name="posts.screening"[^>]* value="10"', seen)
     assert "The sizes were made smaller to fit 60 posts." in seen
     chosen = {"columns": "chosen", "column.text": "comment", "column.id": "nr", "gold.sexist": "sexist.gold"}
-    people = go_on(client, seen, posts="file", **chosen, **{"posts.screening": "10"}).text
-    assert "It takes at least 3 annotators." in people
+    assert go_on(client, seen, posts="file", **chosen, **{"answers.main": "x"}).status_code == 422
+    sized = {"posts.screening": "10", "answers.main": "2"}
+    people = go_on(client, seen, posts="file", **chosen, **sized).text
+    assert "It takes at least 2 annotators." in people
     assert hidden(people)["step"] == "people"
     refused = go_on(client, people, do="make", roster="ben boss")
     assert refused.status_code == 422
@@ -65,6 +67,7 @@ def test_three_steps_make_a_project_and_carry_what_was_typed(site: Site):
     assert "The project is ready." in made.text
     with site.store.read() as db:
         sizes = {phase.name: phase.size for phase in phases.of_project(db, "taeter-im-netz")}
+        assert phases.by_name(db, "taeter-im-netz", "main").answers == 2
         invited = {it.login: it.project_roles for it in invitations.list_unused(db, project="taeter-im-netz")}
     assert sizes == {"screening": 10, "main": 50}
     assert invited == {"ben": ("annotator",), "eve": ("expert",)}

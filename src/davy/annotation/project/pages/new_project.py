@@ -58,7 +58,7 @@ STEPS: dict[str, tuple[str, ...]] = {
     "start": ("title", "name"),
     "posts": (
         *("posts", "lang", "answers", "picture_licence", "picture_credit", "upload", "columns", "encoding"),
-        *("all_lang", "id_prefix", "distinct", "posts.", "column.", "gold."),
+        *("all_lang", "id_prefix", "distinct", "posts.", "answers.", "column.", "gold."),
     ),
     "people": ("roster",),
 }
@@ -236,7 +236,7 @@ def _plan(request: Request, form: FormData, draft: Draft) -> project_file.Projec
     kind, _, chosen = typed.get("start", "").partition(":")
     if draft.preset:
         plan = project_file.read_plan(draft.preset)
-        plan = replace(plan, phases=tuple(_resized(phase, field(form, f"posts.{phase.name}")) for phase in plan.phases))
+        plan = replace(plan, phases=tuple(_resized(phase, form) for phase in plan.phases))
     elif kind in ("own", "scheme"):
         if kind == "scheme" and chosen not in _shared(request):
             raise LocalizedError("no_scheme", status=404)
@@ -250,12 +250,23 @@ def _plan(request: Request, form: FormData, draft: Draft) -> project_file.Projec
     return replace(plan, name=typed.get("name", ""), title=typed.get("title", ""))
 
 
-def _resized(phase: project_file.PhasePlan, wanted: str) -> project_file.PhasePlan:
-    if phase.count is None or not wanted:
-        return phase
-    if not re.fullmatch(r"[0-9]{1,6}", wanted):
-        raise LocalizedError("whole_number", status=422)
-    return replace(phase, posts=wanted)
+def _resized(phase: project_file.PhasePlan, form: FormData) -> project_file.PhasePlan:
+    """Return a phase with the number of posts, and of answers to each, that the form wants."""
+    wanted, answers = field(form, f"posts.{phase.name}"), field(form, f"answers.{phase.name}")
+    if phase.count is not None and wanted:
+        if not re.fullmatch(r"[0-9]{1,6}", wanted):
+            raise LocalizedError("whole_number", status=422)
+        phase = replace(phase, posts=wanted)
+    if _several(phase) and answers:
+        if not re.fullmatch(r"[1-9][0-9]?", answers):
+            raise LocalizedError("whole_number", status=422)
+        phase = replace(phase, answers=answers)
+    return phase
+
+
+def _several(phase: project_file.PhasePlan) -> bool:
+    """Return whether a fixed number of people answer each post of a phase, so that the form asks how many."""
+    return (phase.people or 0) > 1
 
 
 def _shared(request: Request) -> set[str]:
@@ -302,7 +313,8 @@ def _page(
         n_known=known,
         needs_gold=[phase for phase in preset.phases if phase.behaviour.needs_gold and phase.count] if preset else [],
         writes=preset is not None and not any(phase.posts == project_file.REST for phase in preset.phases),
-        people_needed=_people_needed(preset, typed.get("answers", "")),
+        people_needed=_people_needed(preset, typed),
+        several=_several,
         roles=PROJECT_ROLES,
         schemes=shared,
         own=own,
@@ -321,11 +333,16 @@ def _count(plan: project_file.ProjectPlan, name: str) -> int | None:
     return next(phase.count for phase in plan.phases if phase.name == name)
 
 
-def _people_needed(preset: project_file.ProjectPlan | None, answers: str) -> int:
+def _people_needed(preset: project_file.ProjectPlan | None, typed: dict[str, str]) -> int:
     """Return how many annotators a project takes at least; 0 where that is not known."""
     if preset is None:
-        return int(answers) if re.fullmatch(r"[1-9][0-9]?", answers) else 0
-    return max((phase.people or 0 for phase in preset.phases), default=0)
+        return _whole(typed.get("answers", ""), 0)
+    asked = (_whole(typed.get(f"answers.{phase.name}", ""), phase.people or 0) for phase in preset.phases)
+    return max(asked, default=0)
+
+
+def _whole(text: str, otherwise: int) -> int:
+    return int(text) if re.fullmatch(r"[1-9][0-9]?", text) else otherwise
 
 
 def _counts(sent: UploadedPosts | None) -> tuple[int, int]:
