@@ -56,7 +56,7 @@ BUDGETS = {
     "demo": 881,
     "detectors": 8332,
     "engines": 550,
-    "evaluation": 6674,
+    "evaluation": 6677,
     "files": 3915,
     "image": 740,
     "jobs": 1312,
@@ -76,7 +76,7 @@ BUDGETS = {
     "store": 2190,
     "testing": 4834,
     "text": 2219,
-    "training": 5069,
+    "training": 5159,
     "web": 2843,
 }
 """Lines by folder. They only fall, unless a feature gains something that users can do."""

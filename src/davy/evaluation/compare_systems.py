@@ -242,7 +242,10 @@ def files_in(given: Sequence[Path]) -> list[Path]:
     """Return the files, those of a folder in its place, in the order of their names."""
     found: list[Path] = []
     for path in given:
-        found += sorted(each for each in path.iterdir() if each.is_file()) if path.is_dir() else [path]
+        files = sorted(each for each in path.iterdir() if each.is_file()) if path.is_dir() else [path]
+        if not files:
+            raise UserError(f"The folder {path} is empty. Name a file of predictions, or a folder of them.")
+        found += files
     return found
 
 

@@ -21,7 +21,7 @@ from davy.training.train import TrainingRun
 @verb_command(
     train_action.train,
     "files out config kind encoder [dev] scheme question corpus split dev_split gold label_none text_column encoding "
-    "seed set soft data_map json",
+    "seed set replace soft data_map json",
 )
 def train(
     run: Run[train_action.TrainingRun],

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import tempfile
 from collections.abc import Mapping, Sequence
-from dataclasses import fields, replace
+from dataclasses import replace
 from pathlib import Path
-from pkgutil import resolve_name
 from typing import Any
 
 from davy.core.errors import UserError, nearest
@@ -19,12 +18,8 @@ from davy.detectors.training_text_index import LearntTexts
 from davy.scoring.frames import gold_entries, to_posts
 from davy.scoring.python_words import python_words
 from davy.scoring.text_detector import TextDetector
+from davy.training.baselines import BASELINES, make_baseline
 
-BASELINES: Mapping[str, str] = {
-    "tfidf": "davy.detectors.tfidf:Tfidf",
-    "xgboost": "davy.detectors.gradient_boosting:GradientBoosting",
-    "majority": "davy.detectors.baselines:Majority",
-}
 KINDS = tuple(BASELINES)
 
 
@@ -106,7 +101,7 @@ def train(
         frame = one_row_a_vote(frame, rules.questions)
     else:
         rules = replace(rules, questions=tuple(learnable_questions(rules.questions, frame, tuple(gold or ()))))
-    scorer = _baseline(kind, rules, name or kind, settings).fit(frame, seed=seed)
+    scorer = make_baseline(kind, rules.questions, name or kind, settings).fit(frame, seed=seed)
     detector = TextDetector(scorer)
     if out is not None:
         detector.save(out)
@@ -224,17 +219,6 @@ def _asked_alone(scheme: Scheme, names: Sequence[str]) -> Scheme:
     return replace(
         scheme, questions=tuple(q if q.under and q.under[0] in names else replace(q, under=None) for q in kept)
     )
-
-
-def _baseline(kind: str, scheme: Scheme, name: str, settings: Mapping[str, Any]) -> Any:
-    baseline = resolve_name(BASELINES[kind])
-    ours = ("questions", "name", "version", "abilities")
-    known = [it.name for it in fields(baseline) if it.name not in ours and not it.name.endswith("_")]
-    for setting in settings:
-        if setting not in known:
-            has = f"its settings are {', '.join(known)}" if known else "it has no settings"
-            raise UserError(f"{kind} has no setting {setting!r}; {has}.{nearest(setting, known)}")
-    return baseline(scheme.questions, name=name, **settings)
 
 
 def _fine_tune(

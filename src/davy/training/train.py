@@ -8,45 +8,38 @@ same call is made again with the same folder.
 from __future__ import annotations
 
 import shlex
+import shutil
 import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from pkgutil import resolve_name
 from typing import TYPE_CHECKING, Annotated, Any
 
-import numpy as np
 import polars as pl
 
 from davy.core.errors import UserError, nearest
-from davy.core.gold import gold_questions, learnable_questions, targets
+from davy.core.gold import gold_questions, learnable_questions
 from davy.core.options import Option, Options
 from davy.core.reporter import SILENT, Reporter
 from davy.core.scheme import Question, Scheme
-from davy.core.votes import one_row_a_vote
 from davy.corpus.empty_cells import LabelNone
 from davy.corpus.gold import GivenGold, answer_columns, with_gold
 from davy.corpus.post_source import Posts, PostSource, load_joined, select_split
 from davy.corpus.votes import load_voted
-from davy.files.atomic import check_folder, draft_of, make_folder, new_draft, publish_draft, write_text
+from davy.files.atomic import check_folder, draft_of, make_folder, publish_draft, write_text
 from davy.files.data_hash import data_hash
-from davy.measure.classification import macro_f1_of_tables
 from davy.report import Provenance
 from davy.training import run_record
+from davy.training.baselines import fit_baseline, take_settings
 from davy.training.config import Config, Trial, best_trial, from_values, load_config, trials, with_changes, write_search
 from davy.training.run_record import History, StepProgress
 
 if TYPE_CHECKING:
-    from davy.core.scorer import Scorer
+    pass
 
 KINDS: tuple[str, ...] = ("transformer", "tfidf", "xgboost")
 """What can be trained: an encoder with a head for each question, or a plain baseline on n-grams."""
-
-BASELINES: Mapping[str, str] = {
-    "tfidf": "davy.detectors.tfidf:Tfidf",
-    "xgboost": "davy.detectors.gradient_boosting:GradientBoosting",
-}
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,6 +94,7 @@ def train(
     gold: GivenGold = (),
     label_none: LabelNone = False,
     soft: Annotated[bool, Option("Learn annotators' votes: columns Q.votes, or a file with a row an answer.")] = False,
+    replace_run: Annotated[bool, Option("Replace the trained model that the folder holds.", "--replace")] = False,
     data_map: Annotated[
         bool, Option("Write what was easy, ambiguous or hard to learn, and the ambiguous posts.")
     ] = False,
@@ -123,6 +117,7 @@ def train(
     if data_map and kind != "transformer":
         raise UserError(f"A data map needs epochs, which {kind} does not have. Train an encoder: --encoder NAME.")
     called = scheme if isinstance(scheme, str | None) else scheme.name
+    settings, changes = take_settings(kind, changes or {})
     chosen = make_config(config, changes, encoder=encoder, scheme=called, name=name, seeds=seeds)
     chosen = replace(chosen, questions=tuple(questions) or chosen.questions, soft=soft or chosen.soft)
     check_folder(out)
@@ -139,9 +134,35 @@ def train(
         judged = with_gold(judged, answer_columns(judged, gold, rules)[1] if chosen.soft else columns)
     if chosen.grid and (judged is None or kind != "transformer"):
         raise UserError("A grid needs an encoder, and posts to choose by: --dev F, or --dev-split NAME.")
-    make_folder(out)
     learnt = questions_to_train(chosen, learn, rules)
-    return _Training(chosen, kind, learnt, learn, judged, tuple(command), reporter, data_map).run(out)
+    make_folder(out)
+    _make_room(out, chosen, kind, replace_run=replace_run)
+    done = _Training(chosen, kind, learnt, learn, judged, tuple(command), reporter, data_map, settings).run(out)
+    if replace_run:
+        _remove_other_seeds(out, chosen)
+    return done
+
+
+def _make_room(out: Path, config: Config, kind: str, *, replace_run: bool) -> None:
+    """Raise where a trained baseline would be written over unasked; an encoder's run starts anew where it is replaced.
+
+    The models of before stay until those that take their place are whole. Without `replace_run` an encoder's run goes
+    on where it was, and refuses a checkpoint of another run by itself.
+    """
+    for trial in trials(config, out):
+        if replace_run and kind == "transformer":
+            for state in trial.folder.glob("seed-*/checkpoint/checkpoint.json"):
+                state.unlink()
+        elif not replace_run and kind != "transformer" and (trial.folder / "run.json").is_file():
+            raise UserError(f"{trial.folder} holds a trained model. Name another folder, or replace it: --replace.")
+
+
+def _remove_other_seeds(out: Path, config: Config) -> None:
+    """Remove the models of seeds that a run which was replaced had, and its successor has not."""
+    for trial in trials(config, out):
+        for folder in trial.folder.glob("seed-*"):
+            if folder.name not in {f"seed-{seed}" for seed in config.seeds}:
+                shutil.rmtree(folder)
 
 
 def make_config(
@@ -257,40 +278,6 @@ def finish_model(
     publish_draft(draft, folder)
 
 
-def fit_baseline(
-    kind: str,
-    posts: pl.DataFrame,
-    dev: pl.DataFrame | None,
-    questions: tuple[Question, ...],
-    config: Config,
-    folder: Path,
-    *,
-    seed: int,
-) -> History:
-    """Fit a baseline, write the draft of `folder/model` and return the figures on dev as a history of one epoch."""
-    began = time.monotonic()
-    learn = one_row_a_vote(posts, questions) if config.soft else posts
-    scorer = resolve_name(BASELINES[kind])(questions, name=config.name).fit(learn, seed=seed)
-    scorer.save(new_draft(folder / "model"))
-    record: dict[str, Any] = {"epoch": 1, "seconds": round(time.monotonic() - began, 1)}
-    figures = {} if dev is None else macro_f1s(scorer, dev)
-    if figures:
-        record |= {**figures, "score": float(np.mean(list(figures.values())))}
-    return History([record], best=0 if figures else -1)
-
-
-def macro_f1s(scorer: Scorer, posts: pl.DataFrame) -> dict[str, float]:
-    """Return macro-F1 for each question over the labels that occur, on the posts that have an answer."""
-    scores = scorer.score(posts)
-    figures = {}
-    for question, rows, table in targets(tuple(scorer.questions), posts):
-        chosen = scores.chosen(question.name)
-        gold = table > 0
-        picks = np.array([[label in chosen[row] for label in question.label_names] for row in rows], dtype=bool)
-        figures[question.name] = round(macro_f1_of_tables(gold, picks), 4)
-    return figures
-
-
 @dataclass(slots=True)
 class _Training:
     """One call of `train`: what it learns, from what, and who hears of it."""
@@ -303,6 +290,8 @@ class _Training:
     command: tuple[str, ...]
     reporter: Reporter
     data_map: bool = False
+    settings: Mapping[str, Any] = field(default_factory=dict)
+    """Of a baseline."""
 
     def run(self, out: Path) -> TrainingRun:
         leads = self._leads()
@@ -346,7 +335,7 @@ class _Training:
             if self.data_map and self._leads():
                 self._write_map(folder, seed)
         else:
-            history = fit_baseline(self.kind, *parts, seed=seed)
+            history = fit_baseline(self.kind, *parts, seed=seed, settings=self.settings)
         self.reporter.end()
         return history
 
