@@ -53,7 +53,7 @@ BUDGETS = {
     "challenges": 4825,
     "core": 2188,
     "corpus": 10919,
-    "demo": 881,
+    "demo": 882,
     "detectors": 8332,
     "engines": 550,
     "evaluation": 6677,
