@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any
 
 PASSWORD = "four bright wicks"
+MOST_TABS = 200
 DESKTOP = {"width": 1280, "height": 900}
 
 
@@ -62,9 +63,13 @@ def fresh_server(folder: Path) -> Iterator[FreshServer]:
 
 
 class Person:
-    """One tab whose clicks are counted. `troubles` collects what its console complains of."""
+    """One tab whose clicks are counted. `troubles` collects what its console complains of.
 
-    def __init__(self, browser: Any, server: FreshServer, **options: Any) -> None:
+    With `keyboard` nothing is clicked: Tab goes from one thing to the next, and Enter acts.
+    """
+
+    def __init__(self, browser: Any, server: FreshServer, *, keyboard: bool = False, **options: Any) -> None:
+        self.keyboard = keyboard
         self.context = browser.new_context(base_url=server.url, **{"locale": "en", "viewport": DESKTOP, **options})
         self.page = self.context.new_page()
         self.page.set_default_timeout(60_000)
@@ -75,9 +80,23 @@ class Person:
 
     def click(self, found: Any) -> None:
         """Click on something, once."""
-        found.first.click()
+        if self.keyboard:
+            self.tab_to(found.first)
+            self.page.keyboard.press("Enter")
+        else:
+            found.first.click()
         self.page.wait_for_load_state()
         self.clicks += 1
+
+    def tab_to(self, found: Any) -> None:
+        """Press Tab until something has the focus, and its ring is drawn."""
+        found.wait_for()
+        for _ in range(MOST_TABS):
+            if found.evaluate("it => it === document.activeElement"):
+                assert found.evaluate("it => it.matches(':focus-visible')")
+                return
+            self.page.keyboard.press("Tab")
+        raise AssertionError(f"{found} can't be reached by Tab")
 
     def button(self, name: str | re.Pattern[str], *, exact: bool = False) -> None:
         """Click on the button of this name."""

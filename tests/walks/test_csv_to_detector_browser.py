@@ -55,11 +55,13 @@ def label_all(person: Person, *, contrary: int = 0) -> None:
         )
 
 
-@pytest.mark.parametrize("lang", ["en", "de"])
-def test_five_people_make_a_detector_of_a_csv_file(browser, fresh: FreshServer, tmp_path: Path, lang: str):
+@pytest.mark.parametrize(("lang", "keyboard"), [("en", False), ("de", False), ("en", True)])
+def test_five_people_make_a_detector_of_a_csv_file(
+    browser, fresh: FreshServer, tmp_path: Path, lang: str, keyboard: bool
+):
     t = Translator(lang)
     write_posts(tmp_path / "posts.csv")
-    ada, *others = people = [Person(browser, fresh, locale=lang) for _ in range(5)]
+    ada, *others = people = [Person(browser, fresh, keyboard=keyboard, locale=lang) for _ in range(5)]
     annotators, eve = others[:3], others[3]
 
     ada.make_account(fresh.link, "Ada")

@@ -192,13 +192,14 @@ def _static_links() -> dict[str, str]:
 
 def static_files() -> dict[str, bytes]:
     """Return the files that pages load, by name: ours, the shared tokens, the memes' fonts and the vendored scripts."""
-    files = {"tokens.css": resources.files("davy.report").joinpath("tokens.css").read_bytes()}
+    tokens = resources.files("davy.report").joinpath("tokens.css").read_bytes()
     artwork = resources.files("davy.memes").joinpath("artwork")
-    files |= {f"fonts/{item.name}": item.read_bytes() for item in artwork.iterdir() if item.name.endswith(".ttf")}
+    files = {f"fonts/{item.name}": item.read_bytes() for item in artwork.iterdir() if item.name.endswith(".ttf")}
     folder = resources.files("davy.web").joinpath("static")
     for item in folder.iterdir():
         if item.is_file():
             files[item.name] = item.read_bytes()
+    files["davy.css"] = tokens + files["davy.css"]  # one request for both
     vendor = folder.joinpath("vendor")
     if vendor.is_dir():
         files |= {f"vendor/{item.name}": item.read_bytes() for item in vendor.iterdir() if item.is_file()}
