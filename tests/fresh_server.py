@@ -82,7 +82,7 @@ class Person:
         """Click on something, once."""
         if self.keyboard:
             self.tab_to(found.first)
-            self.page.keyboard.press("Enter")
+            found.first.press("Enter")
         else:
             found.first.click()
         self.page.wait_for_load_state()

@@ -49,7 +49,7 @@ EXCEPTIONS: dict[tuple[str, str], str] = {
 
 
 BUDGETS = {
-    "annotation": 24611,
+    "annotation": 24615,
     "challenges": 4825,
     "core": 2188,
     "corpus": 10919,
@@ -77,7 +77,7 @@ BUDGETS = {
     "testing": 4834,
     "text": 2219,
     "training": 5159,
-    "web": 2843,
+    "web": 2844,
 }
 """Lines by folder. They only fall, unless a feature gains something that users can do."""
 

@@ -148,6 +148,17 @@ def test_german_readers_write_roles_in_german(site: Site):
         assert invitations.list_unused(db, project="pruefung")[0].project_roles == ("expert",)
 
 
+def test_the_consent_text_to_be_read_comes_in_the_readers_language_first(site: Site):
+    for lang, first in (("de", "de"), ("en", "en")):
+        with site.store.write() as db:
+            users.set_language(db, site.people["expert"].id, lang, by="shell")
+        client = site.as_("expert")
+        posts = go_on(client, client.get("/projects/new?start=preset:edos").text, title=f"Pilot {lang}").text
+        assert go_on(client, go_on(client, posts, posts="later").text, do="make").status_code == 303
+        page = client.get(f"/projects/pilot-{lang}/settings").text
+        assert re.findall(r'class="quoted prose" lang="(\w+)"', page)[0] == first
+
+
 def test_a_free_address_is_made_from_any_title(store):
     with store.write() as db:
         names = [project_creation.free_name(db, title) for title in ("Ärger über Straßen!", "新しい", "new", "x" * 90)]

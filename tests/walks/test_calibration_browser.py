@@ -68,6 +68,7 @@ def test_a_team_talks_calibrates_and_labels(browser, fresh: FreshServer, tmp_pat
     ada.button(t("new_project.go_on"))
     ada.page.locator("#roster").fill(f"ben\ncleo\ndora\neve {t('project.role.expert')}")
     ada.button(t("new_project.do"))
+    ada.see(t("new_project.links"))
     links = ada.page.locator("code.secret").all_inner_texts()
     ada.link(t("new_project.open"))
     ada.link(t("step.do.consent"))

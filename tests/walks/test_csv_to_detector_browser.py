@@ -78,6 +78,7 @@ def test_five_people_make_a_detector_of_a_csv_file(
     expert = t("project.role.expert")
     ada.page.locator("#roster").fill(f"ben\ncleo\ndora\neve {expert}")
     ada.button(t("new_project.do"))
+    ada.see(t("new_project.links"))
     links = ada.page.locator("code.secret").all_inner_texts()
     ada.link(t("new_project.open"))
     ada.link(t("step.do.consent"))

@@ -18,7 +18,18 @@ WEIGHT = """() => {
 }"""
 SERVER = (
     *("/", "/projects", "/projects/new", "/projects/new?start=preset:edos", "/projects/new?start=preset:rounds"),
-    *("/score", "/detectors", "/communities", "/challenges", "/people", "/keys", "/jobs", "/schemes", "/posts", "/audit"),
+    *(
+        "/score",
+        "/detectors",
+        "/communities",
+        "/challenges",
+        "/people",
+        "/keys",
+        "/jobs",
+        "/schemes",
+        "/posts",
+        "/audit",
+    ),
 )
 PROJECT = (
     *("", "/label", "/expert", "/rounds", "/guideline", "/coding", "/mine", "/watch", "/verdicts", "/exports"),

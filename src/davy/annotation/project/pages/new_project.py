@@ -337,8 +337,12 @@ def _people_needed(preset: project_file.ProjectPlan | None, typed: dict[str, str
     """Return how many annotators a project takes at least; 0 where that is not known."""
     if preset is None:
         return _whole(typed.get("answers", ""), 0)
-    asked = (_whole(typed.get(f"answers.{phase.name}", ""), phase.people or 0) for phase in preset.phases)
+    asked = (_whole(typed.get(f"answers.{phase.name}", ""), _fewest(phase)) for phase in preset.phases)
     return max(asked, default=0)
+
+
+def _fewest(phase: project_file.PhasePlan) -> int:
+    return phase.people or phase.behaviour.fewest_people or 0
 
 
 def _whole(text: str, otherwise: int) -> int:

@@ -107,7 +107,7 @@ def _page(
         rules=project_settings.RULES,
         otherwise=project_settings.OTHERWISE,
         contacts=min(len(kept.support) + 2, MOST_CONTACTS),
-        consent={lang: render_markdown(text) for lang, text in filled.items()},
+        consent={lang: render_markdown(filled[lang]) for lang in sorted(filled, key=lambda it: it != words.lang)},
         figures=figures,
         figure_names=consent_text.FIGURES,
         unread=bool(project.settings.get(CONSENT_UNREAD)),
