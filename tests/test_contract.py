@@ -49,7 +49,7 @@ EXCEPTIONS: dict[tuple[str, str], str] = {
 
 
 BUDGETS = {
-    "annotation": 24615,
+    "annotation": 24637,
     "challenges": 4825,
     "core": 2188,
     "corpus": 10919,
@@ -63,10 +63,10 @@ BUDGETS = {
     "measure": 3211,
     "memes": 5341,
     "moderation": 6404,
-    "people": 3668,
+    "people": 3673,
     "report": 878,
     "reviews": 1034,
-    "rounds": 5690,
+    "rounds": 5700,
     "runs": 2234,
     "scheme_editor": 1058,
     "schemes": 1385,

@@ -306,7 +306,8 @@ def test_a_link_makes_an_account_and_a_member(site, project):
     assert "Pilot &lt;b&gt;1" in page
     fields = {"name": "New", "login": "new", "password": PASSWORD, "again": PASSWORD}
     done = post(visitor, f"/invitation/{token}", fields, page=f"/invitation/{token}")
-    assert done.headers["location"] == "/projects/pilot"
+    assert done.headers["location"] == "/projects/pilot/begin"
+    assert visitor.get("/projects/pilot/begin").headers["location"] == "/projects/pilot"
     with site.store.read() as db:
         member = members.get(db, "pilot", users.find(db, "new").id)
     assert (member.roles, member.pool) == (("annotator",), "crowd")
@@ -317,7 +318,7 @@ def test_an_account_joins_by_the_link_once_and_another_account_not_at_all(site, 
     client = stranger(site)
     join = f"/invitation/{token}/join"
     assert "Join a project" in client.get(f"/invitation/{token}").text
-    assert post(client, join, page=f"/invitation/{token}").headers["location"] == "/projects/pilot"
+    assert post(client, join, page=f"/invitation/{token}").headers["location"] == "/projects/pilot/begin"
     again = post(client, join, page="/")
     assert again.status_code == 410
     assert "already used" in again.text

@@ -140,6 +140,16 @@ def test_a_round_of_too_few_people_asks_for_a_reason(duel: Site):
     assert 'value="Kept"' in answer.text
 
 
+def test_a_round_counts_people_who_are_invited_since_its_entries_wait_for_them(duel: Site):
+    with duel.store.write() as db:
+        members.leave(db, "duel", duel.people["ada"].id, by="shell")
+    invited = {"roles": "annotator", "days": "7", "login": "", "pool": ""}
+    assert (
+        post(duel.as_("mo"), "/projects/duel/roster/invite", invited, page="/projects/duel/roster").status_code == 200
+    )
+    opened(duel)
+
+
 def test_an_entry_shows_at_once_whether_the_target_was_fooled(duel: Site):
     opened(duel)
     answer, entry_id = enter(duel, "ada", TEXT)

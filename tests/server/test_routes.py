@@ -196,6 +196,7 @@ GET  /projects/{project_id}/rounds/{round_number}                           >-++
 GET  /projects/{project_id}/rounds/story                                    >-++++--+
 GET  /projects/{project_id}/rounds/{round_number}/close                     >---+---+
 POST /projects/{project_id}/rounds/{round_number}/close                     >---+---+
+GET  /projects/{project_id}/rounds/{round_number}/contrast                  >-++-----
 GET  /projects/{project_id}/rounds/{round_number}/contrast/{entry_id}       >-++-----
 POST /projects/{project_id}/rounds/{round_number}/contrast/{entry_id}       >-++-----
 GET  /projects/{project_id}/rounds/{round_number}/enter                     >-++-----
@@ -295,6 +296,7 @@ POST /projects/{project_id}/survey                                          >-++
 POST /projects/{project_id}/survey/questions                                >---+---+
 
 # a project: running it
+GET  /projects/{project_id}/begin                                           >-++++--+
 GET  /projects/{project_id}/audit                                           >---+---+
 GET  /projects/{project_id}/exports                                         >---+---+
 POST /projects/{project_id}/exports                                         >---+---+

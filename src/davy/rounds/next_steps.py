@@ -20,5 +20,5 @@ def written_posts(db: Connection, project_id: str, may: May) -> WrittenPosts:
     mine = [Step("label", NOW, "enter", f"{here}/enter", "enter texts")]
     waiting = len(entries.to_contrast(db, current.id))
     if waiting:
-        mine.append(Step("label", NOW, "contrasts", here, "enter texts", {"n": waiting}))
+        mine.append(Step("label", NOW, "contrasts", f"{here}/contrast", "enter texts", {"n": waiting}))
     return WrittenPosts(True, posts, tuple(mine))

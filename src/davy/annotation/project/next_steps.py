@@ -132,7 +132,8 @@ def personal_steps(db: Connection, project: Project, member: Member, may: May, e
             made.append(Step("label", NOW, act, path, "label posts", progress=progress))
     cases = phase_answers.count_open_cases(db, project.id) if may("settle cases") else 0
     if cases:
-        made.append(Step("settle", NOW, "settle", "/expert", "settle cases", {"n": cases}))
+        settle = Step("settle", NOW, "settle", "/expert", "settle cases", {"n": cases})
+        made = [*made, settle] if "annotator" in member.roles else [settle, *made]
     return made
 
 

@@ -22,6 +22,7 @@ from davy.annotation.settling import agreement
 from davy.annotation.settling.store import phase_answers
 from davy.core import UserError
 from davy.core.feature import features
+from davy.people.store import invitations
 from davy.store import Connection, events
 
 EXACT = 20_000
@@ -254,8 +255,10 @@ def _opens(
     fewest = phase.behaviour.fewest_people
     needed = phase.answers or 1 if fewest is None else fewest
     answered = phase.answers is not None and 0 < phase.size <= done  # by people of a file that was brought in
-    if len(workers) < needed and not answered:
-        return GateReason("no_people", {"n": needed, "have": len(workers)})
+    # Entries of a round wait for the people who are invited to it.
+    have = len(workers) + (invitations.count_open(db, project.id, "annotator") if phase.behaviour.from_round else 0)
+    if have < needed and not answered:
+        return GateReason("no_people", {"n": needed, "have": have})
     return GateReason("consent_unread") if project.settings.get(CONSENT_UNREAD) else None
 
 

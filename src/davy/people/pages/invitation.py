@@ -51,7 +51,7 @@ def join(request: Request, token: str, who: Anyone, form: Form) -> Response:
         if error.status in (404, 410):
             return _over(request, error)
         return _page(request, _open(request, token), token=token, account=who.account, **refusal(request, error))
-    return render.redirect(request, f"/projects/{invitation.project}", "joined")
+    return render.redirect(request, f"/projects/{invitation.project}/begin", "joined")
 
 
 @router.post("/invitation/{token}")
@@ -76,7 +76,7 @@ def accept(request: Request, token: str, who: Anyone, form: Form) -> Response:
             return _over(request, error)
         to = _next(field(form, "next", most=2000))
         return _page(request, invitation, token=token, name=name, login=login, leads_to=to, **refusal(request, error))
-    to = f"/projects/{invitation.project}" if invitation.project else _next(field(form, "next", most=2000)) or "/"
+    to = f"/projects/{invitation.project}/begin" if invitation.project else _next(field(form, "next", most=2000)) or "/"
     return start_session(request, account, render.redirect(request, to, "welcome"))
 
 

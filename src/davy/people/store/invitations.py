@@ -180,3 +180,8 @@ def list_unused(db: Connection, *, project: str | None = None) -> list[Invitatio
     query = _ROWS.select(invitations.c.used_at.is_(None), invitations.c.revoked_at.is_(None))
     query = query if project is None else query.where(invitations.c.project == project)
     return _ROWS.list(db, query.order_by(invitations.c.id))
+
+
+def count_open(db: Connection, project: str, role: str) -> int:
+    """Return how many people are invited to a project in a role and may still come."""
+    return sum(role in it.project_roles and it.state == "open" for it in list_unused(db, project=project))

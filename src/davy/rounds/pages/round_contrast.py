@@ -57,6 +57,16 @@ MOST_EMOJI = 4
 """Swaps are offered for so many emoji of a text."""
 
 
+@router.get("/projects/{project_id}/rounds/{round_number}/contrast")
+def go_on(request: Request, place: Enters, round_number: str) -> Response:
+    """Lead to the next entry that waits for its contrast, or to the round where none does."""
+    with context_of(request).store.read() as db:
+        round_ = find_round(db, place, round_number)
+        waiting = entries.to_contrast(db, round_.id, limit=1)
+    here = f"{place.address}/rounds/{round_number}"
+    return redirect_page(request, f"{here}/contrast/{waiting[0].entry.id}" if waiting else here)
+
+
 @router.get("/projects/{project_id}/rounds/{round_number}/contrast/{entry_id}")
 def show(request: Request, place: Enters, round_number: str, entry_id: str) -> Response:
     """Return the entry with a form for its contrast; where it has one already, what the target said of that."""

@@ -79,6 +79,12 @@ class Draft:
         kind, _, chosen = self.typed.get("start", "").partition(":")
         return chosen if kind == "preset" and chosen in project_file.preset_names() else None
 
+    @property
+    def writes(self) -> bool:
+        """Whether people write the posts themselves, so that no phase of the preset takes a file's."""
+        plan = project_file.read_plan(self.preset) if self.preset else None
+        return plan is not None and not any(phase.posts == project_file.REST for phase in plan.phases)
+
     def carried(self, step: str) -> list[tuple[str, str]]:
         """Return the fields that a step's form carries from the other steps."""
         shown = tuple(STEPS[step])
@@ -107,6 +113,9 @@ async def make(request: Request, who: Makes, form: UploadForm) -> Response:
     try:
         if step == "start":
             await to_thread.run_sync(_check_start, request, draft)
+            if draft.writes and not typed.get("posts"):  # posts can be brought later, or by going a step back
+                draft = replace(draft, typed={**typed, "posts": "later"})
+                return await to_thread.run_sync(_page, request, who, draft, "people")
             return await to_thread.run_sync(_page, request, who, draft, "posts")
         if typed.get("posts") == "file":
             draft = replace(draft, sent=await read_sent(request, form, who.id, draft.scheme))
@@ -312,7 +321,7 @@ def _page(
         n_posts=n,
         n_known=known,
         needs_gold=[phase for phase in preset.phases if phase.behaviour.needs_gold and phase.count] if preset else [],
-        writes=preset is not None and not any(phase.posts == project_file.REST for phase in preset.phases),
+        writes=draft.writes,
         people_needed=_people_needed(preset, typed),
         several=_several,
         roles=PROJECT_ROLES,

@@ -101,6 +101,15 @@ def delete(request: Request, place: Manages, form: Form) -> Response:  # noqa: A
     return render.redirect(request, "/projects", "project_deleted", title=place.project.title)
 
 
+@router.get("/projects/{project_id}/begin")
+def begin(request: Request, place: Here) -> Response:
+    """Lead a person to what they can work on now, else to the overview: where an invitation ends."""
+    with context_of(request).store.read() as db:
+        main = next_steps.next_steps(db, place.project, place.member, place.may).main
+    path = main.path if main is not None and main.permission in ("label posts", "enter texts", "settle cases") else ""
+    return render.redirect(request, f"{place.address}{path}")
+
+
 @router.get("/projects/{project_id}/audit")
 def audit(request: Request, place: Manages, before: Annotated[int | None, Query(ge=1, le=2**62)] = None) -> Response:
     """Return who changed what in this project, newest first."""
