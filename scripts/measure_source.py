@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import argparse
 import ast
+import re
 import subprocess
 import sys
 from collections import defaultdict
@@ -163,7 +164,8 @@ def walks(root: Path) -> list[str]:
     """Return how many files run for one act each, as the tests of walks print it."""
     command = [sys.executable, "-m", "pytest", "-q", "-s", "-n", "0", "tests/test_walks.py"]
     printed = subprocess.run(command, cwd=root, capture_output=True, text=True, check=False).stdout
-    return [line.removeprefix("walk: ") for line in printed.splitlines() if line.startswith("walk: ")]
+    # The sign that a test passed may stand before the next one's line.
+    return re.findall(r"^\W*walk: (.+)$", printed, re.MULTILINE)
 
 
 def called_name(node: ast.AST) -> str:
