@@ -8,6 +8,8 @@ from __future__ import annotations
 import json
 import re
 import signal
+import subprocess
+import sys
 import zipfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -64,25 +66,17 @@ class Chain:
 
     def stop_and_go_on(self, *words: object, after: float) -> Any:
         """Type a command, press Ctrl-C so many seconds later, and type it again unless it was done already."""
-
-        def press(*_: object) -> None:
-            signal.raise_signal(signal.SIGINT)
-
-        self.capsys.readouterr()
-        before = signal.signal(signal.SIGALRM, press)
-        signal.setitimer(signal.ITIMER_REAL, after)
-        try:
-            code = run([str(word) for word in words])
-        except KeyboardInterrupt:
-            code = 130
-        finally:
-            signal.setitimer(signal.ITIMER_REAL, 0)
-            signal.signal(signal.SIGALRM, before)
-        printed = self.capsys.readouterr()
-        if code:
-            assert "Traceback" not in printed.err
+        typed = [sys.executable, "-m", "davy", *map(str, words)]
+        with subprocess.Popen(typed, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as running:
+            try:
+                printed, _ = running.communicate(timeout=after)
+            except subprocess.TimeoutExpired:
+                running.send_signal(signal.SIGINT)
+                printed, said = running.communicate()
+                assert "Traceback" not in said
+        if running.returncode:
             return self.davy(*words)
-        return json.loads(printed.out) if "--json" in words else printed.out
+        return json.loads(printed) if "--json" in words else printed
 
     @contextmanager
     def server(self, model: str = "majority") -> Iterator[Callable[[], TestClient]]:

@@ -146,7 +146,7 @@ def test_source_memes_become_families_and_a_model_and_a_challenge(chain: Chain) 
     learning = [part for each in sets for part in ("--set", each)]
     for row in ("text", "concat"):
         train = ("meme", "train", "split.jsonl", *pictures, "--row", row, "--out", f"models/{row}", *learning)
-        chain.stop_and_go_on(*train, after=1.0)
+        chain.stop_and_go_on(*train, after=3)
         assert Path(f"models/{row}/manifest.json").is_file()
     test = ("split.jsonl", "--split", "test", "--question", "hate", "--resamples", "20")
     evaluated = davy("evaluate", *test, *pictures, "--model", "models/concat", "--by", "kind", "--json")

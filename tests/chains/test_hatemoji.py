@@ -112,7 +112,7 @@ def test_people_fool_a_detector_and_the_next_one_learns_from_it(chain: Chain) ->
     assert "1 entries of round 1 are not validated" in chain.refused(*close)
     assert "nowhere does not exist" in chain.refused(*close, "--pending", "drop", "--base", "dynahate:nowhere")
     closing = (*close, "--pending", "drop", "--base", "published.csv")
-    closed = chain.stop_and_go_on(*closing, "--json", after=0.5)
+    closed = chain.stop_and_go_on(*closing, "--json", after=3)
     told = davy("round", "status", "duel", "--json")
     assert closed["winner"]["candidate"]["architecture"] == "tfidf"
     assert told
