@@ -155,6 +155,9 @@ def test_three_people_take_a_text_from_an_emoji_to_a_confirmed_pair(live, as_):
     manager.goto(f"{DUEL}/rounds")
     for box in manager.locator('input[name="target"]').all():
         box.set_checked(box.get_attribute("value") == closed.outcome["target"])
+    # Measured on few posts, and worse on them than its predecessor: both take a tick.
+    for tick in manager.locator("#few, #worse").all():
+        tick.check()
     manager.locator("#name").fill("Second")
     manager.get_by_role("button", name="Open the round").click()
     manager.get_by_role("heading", name="Second").wait_for()
@@ -178,7 +181,13 @@ def first_round(live: Any) -> Any:
 
 def fill_pair(live: Any, number: int) -> None:
     """Let people enter and confirm an original and its contrast, through the functions that pages use."""
-    words = ("lamp", "river", "garden", "ferry", "kettle")[number]
+    scene = (
+        "The lamp by the old mill belongs to",
+        "Across the river lives, with seven goats,",
+        "Nobody waters our garden as well as",
+        "The late ferry was steered by",
+        "I got this kettle as a present from",
+    )[number]
     hateful = {"hate": ("hateful",), "type": ("animosity",), "target": ("women",)}
     harmless = {"hate": ("not hateful",)}
     round_ = first_round(live)
@@ -193,7 +202,7 @@ def fill_pair(live: Any, number: int) -> None:
                 scheme,
                 entry_id=new_id(),
                 author=team[author].user,
-                text=f"The {words} by the old mill belongs to a woman {face}",
+                text=f"{scene} a woman {face}",
                 answers=answers,
                 predictions=[TargetPrediction(round_.targets[0], "not hateful", 0.1)],
                 original=original,
