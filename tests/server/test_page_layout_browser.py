@@ -42,7 +42,7 @@ def test_the_bars_of_a_scored_text_begin_and_end_at_the_same_place(browser, sett
         live = type("Live", (), {"url": url, "site": site})
         page = open_tab(browser, live, troubles, "annotator", viewport=DESKTOP)
         page.goto("/score")
-        page.locator("#text").fill("The new referee is a woman and the league gets softer every year because of it.")
+        page.locator("#text").fill("Women belong in the kitchen and nowhere near a referee's whistle.")  # 0.95 hateful
         page.get_by_role("button", name="Score", exact=True).click()
         page.locator("#result .path ul ul").first.wait_for()
         for size in (DESKTOP, PHONE):
