@@ -72,7 +72,7 @@ BUDGETS = {
     "schemes": 1385,
     "scoring": 3705,
     "server": 1776,
-    "shell": 749,
+    "shell": 887,
     "store": 2190,
     "testing": 4834,
     "text": 2219,

@@ -20,7 +20,7 @@ from typer.core import TyperGroup, TyperOption
 
 from davy.core.errors import UserError, missing_extra
 from davy.core.feature import Command, features
-from davy.shell import console
+from davy.shell import console, option_table
 
 CONTEXT = {"help_option_names": ["-h", "--help"]}
 
@@ -86,12 +86,12 @@ def load_command(name: str) -> Any:
     if not isinstance(target, typer.Typer):
         alone = typer.Typer(add_completion=False, rich_markup_mode="rich")
         alone.command(name, context_settings=CONTEXT)(target)
-        return typer.main.get_command(alone)
+        return option_table.apply(typer.main.get_command(alone))
     for feature in features():
         for command, function in feature.subcommands.get(name, {}).items():
             target.command(command)(resolve_name(function))
     target.info.name = name
-    return typer.main.get_command(target)
+    return option_table.apply(typer.main.get_command(target))
 
 
 SECRETS: tuple[str, ...] = ("DAVY_SECRET_KEY", "DAVY_DATABASE", "DAVY_DATABASE_PASSWORD")
