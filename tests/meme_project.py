@@ -21,7 +21,7 @@ from davy.memes import meme_tasks
 from davy.memes.meme_layout import MemeLayout, caption, stack
 from davy.memes.meme_render import render_png
 from davy.people.store import users
-from davy.store import Store
+from davy.store import Connection, Store
 from davy.store.columns import new_id
 from drawn_memes import draw
 
@@ -97,6 +97,19 @@ def keep(store: Store, data: bytes, name: str, licence: str = "CC0-1.0") -> Stor
     return StoredImage(kept.key, name, kept.width, kept.height, kept.size, kept.mime, licence, "drawn for tests")
 
 
+def add_annotator(bench: MemeBench, name: str) -> None:
+    """Let one more person work in the project."""
+    with bench.store.write() as db:
+        bench.people[name] = _join(db, bench.project, name)
+
+
+def _join(db: Connection, project: Project, name: str) -> Member:
+    user = users.add(db, login=f"{name}@example.org", name=name, role="annotator", by="shell")
+    member = members.add(db, project.id, user.id, ["annotator"], by="shell")
+    members.consent(db, project.id, user.id)
+    return member
+
+
 def make_memes(store: Store, *, n: int = 3, people: Sequence[str] = PEOPLE, plan: bytes = PLAN) -> MemeBench:
     """Return a project with `n` source memes and three pictures to build from."""
     frame = pl.DataFrame(
@@ -112,9 +125,7 @@ def make_memes(store: Store, *, n: int = 3, people: Sequence[str] = PEOPLE, plan
         images.link(db, project.id, {it.name: it.key for it in sources})
         roster = {}
         for name in people:
-            user = users.add(db, login=f"{name}@example.org", name=name, role="annotator", by="shell")
-            roster[name] = members.add(db, project.id, user.id, ["annotator"], by="shell")
-            members.consent(db, project.id, user.id)
+            roster[name] = _join(db, project, name)
         for phase in phases.of_project(db, project.id):
             if phase.kind != "training":
                 phases.open_phase(db, phase.id, by="shell")

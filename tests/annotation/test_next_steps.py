@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import pytest
+from sqlalchemy import update
 
 from davy.annotation.exchange import jobs as exchange_jobs
 from davy.annotation.project import next_steps, phase_gates, project_creation, project_file
@@ -12,10 +13,14 @@ from davy.annotation.project.next_steps import NextSteps
 from davy.annotation.project.pages.project_access import PROJECT_MAY
 from davy.annotation.project.project import Member
 from davy.annotation.project.store import members, phases, projects
+from davy.annotation.project.store.tables import phases as phase_table
 from davy.jobs import store as jobs
+from davy.memes.store import image_library
+from davy.memes.store.image_library import LibraryImage
 from davy.people.store import users
 from davy.runs.jobs import tasks, training
-from meme_project import make_memes
+from drawn_memes import draw
+from meme_project import PLAN, keep, make_memes
 from round_project import make_round
 from web_site import post
 from work_project import NO, YES, Bench, make_bench
@@ -140,6 +145,44 @@ def test_phases_of_memes_that_wait_for_others_are_not_to_be_closed(store, tmp_pa
     add_person(bench, "max", "manager")
     assert "close" not in acts(bench, "max")
     assert acts(bench, "ada") == ["memes"]
+
+
+@pytest.fixture
+def waiting_memes(store, tmp_path, monkeypatch):
+    """A project of memes: two annotators, a rating of three answers, no phase open but the filter."""
+    monkeypatch.setenv("DAVY_IMAGES", str(tmp_path / "kept"))
+    bench = make_memes(store, people=["ada", "bo"], plan=PLAN.replace(b"answers: 2", b"answers: 3"))
+    add_person(bench, "max", "manager")
+    with store.write() as db:
+        later = [it for it in phases.of_project(db, bench.project.id) if it.kind in ("build", "rating", "confounders")]
+        db.execute(update(phase_table).where(phase_table.c.id.in_([it.id for it in later])).values(state="waiting"))
+    return bench
+
+
+def test_a_project_of_memes_asks_for_pictures_until_the_library_has_some(waiting_memes):
+    bench = waiting_memes
+    assert acts(bench, "max") == ["invite", "fill_library", "open"]
+    assert states(bench, "max")["library"] == "now"
+    picture = keep(bench.store, draw(40), "shelf.png")
+    with bench.store.write() as db:
+        image_library.add(db, [LibraryImage(picture, "shelf", "")], by="shell")
+    assert states(bench, "max")["library"] == "done"
+    assert "fill_library" not in acts(bench, "max")
+
+
+def test_a_phase_that_only_waits_for_people_says_how_many_and_what_it_feeds_is_not_opened_before_it(waiting_memes):
+    bench = waiting_memes
+    with bench.store.write() as db:
+        phases.open_phase(db, phases.by_name(db, bench.project.id, "build").id, by="shell")
+    seen = coming(bench, "max")
+    assert [step.values for step in seen.mine if step.act == "invite"] == [{"n": 1}]
+    (held,) = [step for step in seen.checklist if step.name == "open"]
+    assert (held.state, held.values) == ("later", {"phase": "rating"})
+    assert str(held.reason) == "Annotators needed: 3. On the roster: 2."
+    add_person(bench, "cy", "annotator")
+    seen = coming(bench, "max")
+    assert [step.act for step in seen.mine] == ["fill_library", "open"]
+    assert [step.phase.name for step in seen.mine if step.phase] == ["rating"]
 
 
 def test_home_overview_and_phase_page_name_the_same_next_step(site):

@@ -345,7 +345,12 @@ def test_the_overview_offers_only_what_a_person_can_do_now(memes):
         assert "1 wait · 0 done" in page, "a meme that was settled as hateful waits for its confounders at once"
     assert "Confound a meme" in bo
     assert "Confound a meme" not in ada, "who built it does not confound it"
-    assert "What you built yourself goes to others." in ada
+    assert "Others have what waits here, or you made it. What they leave is free again after 30 minutes." in ada
+    memes.as_("bo").get("/projects/memes/memes/filter")
+    memes.as_("cy").get("/projects/memes/memes/filter")
+    di = memes.as_("di").get("/projects/memes/memes").text
+    assert "Filter a meme" not in di
+    assert "What they leave is free again after 30 minutes." in di
 
 
 def test_families_show_kinds_to_who_may_see_verdicts_and_not_to_raters(memes):

@@ -27,7 +27,7 @@ from davy.core.meme import (
 from davy.memes import meme_families, meme_tasks
 from davy.memes.meme_layout import MemeLayout
 from davy.memes.store import meme_steps
-from meme_project import HARMLESS, HATEFUL, make_memes
+from meme_project import HARMLESS, HATEFUL, PLAN, add_annotator, make_memes
 
 
 @pytest.fixture(autouse=True)
@@ -95,6 +95,30 @@ def test_a_confounder_that_people_still_call_hateful_flips_nothing_and_the_meme_
     assert kinds(bench)[better.id] == BENIGN_IMAGE
     with bench.store.write() as db:
         assert meme_tasks.next_task(db, bench.project, bench.people["di"], "confounders") is None
+
+
+def test_a_meme_is_settled_by_all_who_did_not_build_it_where_every_annotator_is_needed(store):
+    plan = PLAN.replace(b"answers: 2", b"answers: 3")
+    bench = make_memes(store, people=["ada", "bo", "cy"], plan=plan)
+    bench.filter("ada")
+    meme = bench.build("ada")
+    bench.rate(meme, ["bo"], HARMLESS)
+    assert kinds(bench) == {}, "one more person can rate it"
+    bench.rate(meme, ["cy"], HARMLESS)
+    assert kinds(bench) == {meme.id: RANDOM_NOT_HATEFUL}
+    add_annotator(bench, "di")
+    with store.write() as db:
+        assert labelling.next_sheet(db, bench.project, bench.people["di"]) is None, "a settled meme is not rated again"
+
+
+def test_with_one_more_annotator_a_meme_gets_all_its_answers(store):
+    bench = make_memes(store, plan=PLAN.replace(b"answers: 2", b"answers: 3"))
+    bench.filter("ada")
+    meme = bench.build("ada")
+    bench.rate(meme, ["bo", "cy"], HARMLESS)
+    assert kinds(bench) == {}
+    bench.rate(meme, ["di"], HARMLESS)
+    assert kinds(bench) == {meme.id: RANDOM_NOT_HATEFUL}
 
 
 def test_a_harmless_meme_is_a_random_one_and_gets_no_confounders(bench):

@@ -91,6 +91,9 @@ class Feature:
     """The module that says who is in which project: it has the functions of `people.store.project_roster`."""
     written_posts: str | None = None
     """Returns how people write a project's posts, as `WrittenPosts`. It gets the connection, the id and permissions."""
+    preparations: str | None = None
+    """Returns what a project's checklist asks for before its phases open, as `Step`s. It gets the connection and the
+    statuses of the phases."""
     jobs_in_use: str | None = None
     """Returns the query for jobs that no retention rule removes."""
 

@@ -29,5 +29,6 @@ FEATURE = Feature(
     export_facts="davy.memes.meme_families:export_facts",
     personal_data="davy.memes.store.meme_steps:personal_data",
     derived_posts="davy.memes.store.meme_steps:built_from",
+    preparations="davy.memes.next_steps:preparations",
     fed_phases="davy.memes.meme_families:fed_phases",
 )

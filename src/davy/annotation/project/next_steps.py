@@ -173,7 +173,15 @@ class _Checklist:
 
     def steps(self) -> list[Step]:
         """Return every line of the checklist."""
-        return [made for name in STEPS if (made := getattr(self, f"_{name}")()) is not None]
+        made = {name: getattr(self, f"_{name}")() for name in STEPS}
+        before_opening = STEPS.index("open")
+        every = [*list(made.values())[:before_opening], *self._preparations(), *list(made.values())[before_opening:]]
+        return [step for step in every if step is not None]
+
+    def _preparations(self) -> list[Step]:
+        """Return what features ask for before the phases open."""
+        asked = [resolve_name(feature.preparations) for feature in features() if feature.preparations is not None]
+        return [step for of_feature in asked for step in of_feature(self.db, self.statuses)]
 
     @property
     def are_posts_written(self) -> bool:
@@ -206,7 +214,15 @@ class _Checklist:
         return Step("people", NOW, "invite", "/roster", values={"n": missing - invited})
 
     def _needed(self) -> int:
-        """Return how many annotators the next phase takes that is not closed."""
+        """Return how many annotators the next phase takes, or one that only waits for more of them."""
+        waiting = [
+            row.opens for row in self.statuses if row.phase.state == "waiting" and row.phase.id not in self.spare
+        ]
+        blocked = (int(reason.values["n"]) for reason in waiting if reason is not None and reason.key == "no_people")
+        return max([self._first_needs(), *blocked])
+
+    def _first_needs(self) -> int:
+        """Return how many annotators the first phase takes that has work left."""
         for row in self.statuses:
             phase, kind = row.phase, row.phase.behaviour
             wanted = phase.size or kind.grows or row.fed
@@ -231,7 +247,9 @@ class _Checklist:
         if not waiting:
             opened = any(row.phase.state != "waiting" for row in self.statuses)
             return Step("open", DONE if opened else LATER)
-        row = next((row for row in waiting if row.may_open), waiting[0])
+        # A phase without posts has nothing before those in front of it are open.
+        ready = (row for row in waiting if row.may_open and (row.phase.size or row is waiting[0]))
+        row = next(ready, waiting[0])
         values = {"phase": row.phase.name}
         if row.opens is not None:
             return Step("open", LATER, "open", values=values, reason=row.opens)

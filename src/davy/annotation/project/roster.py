@@ -15,7 +15,7 @@ from davy.annotation.labelling import eligibility
 from davy.annotation.labelling.store import assignments
 from davy.annotation.project.project import Item, Member, Phase, Project
 from davy.annotation.project.project_scheme import scheme_of
-from davy.annotation.project.store import member_data, members, phases, projects
+from davy.annotation.project.store import member_data, members, phases, posts, projects
 from davy.annotation.settling import adjudication
 from davy.people.store import invitations, users
 from davy.people.store.invitations import LASTS, Invitation
@@ -63,8 +63,12 @@ def invite(
 def answers_needed(db: Connection, project: Project, phase: Phase, item: Item, member: Member) -> int | None:
     """Return how many answers make an item full, the one that this member is about to give among them.
 
-    None where no number does.
+    None where no number does. Nobody rates what they made: where a phase takes an answer from each of its annotators
+    and one of them made the post, it is full with one answer fewer.
     """
+    if phase.answers is not None and phase.behaviour.rates_memes and phase.answers > 1:
+        people = _people_asked(db, project, phase, phases.of_project(db, project.id))
+        return phase.answers - (len(people) <= phase.answers and posts.author_of(db, item.post) in people)
     if phase.answers is not None or not phase.behaviour.gives_verdicts:
         return phase.answers
     people = _people_asked(db, project, phase, phases.of_project(db, project.id))

@@ -121,6 +121,7 @@ def overview(request: Request, place: Here) -> Response:
         "memes.html",
         progress=progress,
         open_to={phase.id for phase in open_to},
+        leases={phase.id: round(eligibility.lease_of(phase).total_seconds() / 60) for phase in open_to},
         ready=ready,
         first=next((phase.id for phase in open_to if phase.id in ready), None),
         paths={**PATHS, "rating": "../label"},

@@ -60,6 +60,11 @@ def add(db: Connection, rows: Iterable[LibraryImage], *, by: str) -> int:
     return len(fresh)
 
 
+def is_empty(db: Connection) -> bool:
+    """Return whether the library has no picture at all."""
+    return db.scalar(select(library_images.c.key).limit(1)) is None
+
+
 def all_images(db: Connection) -> list[LibraryImage]:
     """Return the library in the order of its names."""
     about = {row.key: row for row in _ROWS.list(db)}

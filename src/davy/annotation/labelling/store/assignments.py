@@ -186,6 +186,9 @@ def finish(
     tally = counted()
     if filled:
         tally = tallies.count(*key, at=at, filled=1)
+        if room and held.phase.answers is not None:  # full with fewer answers than the phase asks for
+            room = 0
+            db.execute(update(items).where(items.c.id == was.item).values(room=room))
     return FinishedAssignment(replace(held.item, given=given, room=room, state=state), filled, tally)
 
 

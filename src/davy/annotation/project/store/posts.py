@@ -191,6 +191,12 @@ def get(db: Connection, key: str) -> Post:
     return post_from(row)
 
 
+def author_of(db: Connection, key: str) -> str | None:
+    """Return the account that wrote the post with this key here, or None."""
+    author: str | None = db.scalar(select(posts.c.author).where(posts.c.id == key))
+    return author
+
+
 def post_from(values: Sequence[Any]) -> Post:
     """Return the post of a row that has the columns of `COLUMNS`."""
     id_, text, lang, image, name, licence, collected_at, found, parent, meta = values
