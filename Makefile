@@ -27,8 +27,9 @@ lint: $(VENV)/.installed-dev ## ruff: format and lint
 types: $(VENV)/.installed-dev ## mypy, strict on core and store
 	$(BIN)/mypy
 
-docs: $(VENV)/.installed-dev ## Write docs/commands/ and the table of attributes from the program
+docs: $(VENV)/.installed-dev ## Write docs/commands/, the reference of the library and the table of attributes from the program
 	$(BIN)/python scripts/document_commands.py
+	$(BIN)/python scripts/document_library.py
 	$(BIN)/python scripts/document_attributes.py
 
 bench: $(VENV)/.installed-dev ## Compare with the best alternatives, in one run

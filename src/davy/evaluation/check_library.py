@@ -46,7 +46,7 @@ class CheckResult:
         """Accuracy overall and by functionality, one row each with n and interval.
 
         Example:
-            davy.check("embedded", "emoji-en").frame
+            davy.check(detector, "emoji-en").frame
         """
         rows = []
         for model in self.report.summary["models"]:
@@ -83,7 +83,7 @@ class CheckResult:
         """Write report.html, report.json, cells.csv, cases.csv and junit.xml into a folder; return the page.
 
         Example:
-            davy.check("embedded", "emoji-en").html("checks/emoji")
+            davy.check(detector, "emoji-en").html("checks/emoji")
         """
         from davy.testing.report.files import write_report
 
