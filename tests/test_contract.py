@@ -71,13 +71,13 @@ BUDGETS = {
     "scheme_editor": 1058,
     "schemes": 1385,
     "scoring": 3705,
-    "server": 1776,
+    "server": 1828,
     "shell": 887,
     "store": 2190,
     "testing": 4834,
     "text": 2219,
     "training": 5159,
-    "web": 2844,
+    "web": 2850,
 }
 """Lines by folder. They only fall, unless a feature gains something that users can do."""
 

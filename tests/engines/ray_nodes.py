@@ -10,7 +10,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
@@ -23,9 +23,15 @@ def free_port() -> int:
         return int(probe.getsockname()[1])
 
 
+STARTS = (("start", "--head", "--port", "6379"), ("start", "--address", "10.0.0.1:6379"))
+
+
 @contextmanager
-def two_nodes() -> Iterator[tuple[str, list[subprocess.Popen[bytes]]]]:
-    """Yield the address of a cluster of two nodes with a core each, and the nodes' processes."""
+def two_nodes(starts: Sequence[Sequence[str]] = STARTS) -> Iterator[tuple[str, list[subprocess.Popen[bytes]]]]:
+    """Yield the address of a cluster of two nodes with a core each, and the nodes' processes.
+
+    `starts` are the arguments of `ray` for the two, as the docs have them; address and port become this machine's.
+    """
     settings = {
         **os.environ,
         "RAY_AUTH_MODE": "disabled",
@@ -37,11 +43,11 @@ def two_nodes() -> Iterator[tuple[str, list[subprocess.Popen[bytes]]]]:
     port = free_port()
     address = f"127.0.0.1:{port}"
     common = ["--block", "--num-cpus=1", "--object-store-memory=100000000", "--disable-usage-stats"]
+    head, other = ([it.replace("10.0.0.1:6379", address).replace("6379", str(port)) for it in one] for one in starts)
     commands = (
-        ["start", "--head", "--include-dashboard=false", f"--port={port}", "--node-ip-address=127.0.0.1",
-         f"--temp-dir={folder}", *common],
-        ["start", f"--address={address}", "--node-ip-address=127.0.0.1", *common],
-    )  # fmt: skip
+        [*head, "--include-dashboard=false", "--node-ip-address=127.0.0.1", f"--temp-dir={folder}", *common],
+        [*other, "--node-ip-address=127.0.0.1", *common],
+    )
     nodes: list[subprocess.Popen[bytes]] = []
     try:
         for command in commands:

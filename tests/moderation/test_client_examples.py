@@ -4,23 +4,20 @@ from __future__ import annotations
 
 import json
 import os
-import re
 import shutil
 import subprocess
 import sys
-from pathlib import Path
 
 import pytest
 
 from davy.client import Client, ClientError
 from davy.moderation.webhooks import sign
 from davy.people.store import keys
-
-PAGE = Path(__file__).parents[2] / "docs" / "serve" / "clients.md"
+from page_blocks import blocks
 
 
 def examples(language: str) -> list[str]:
-    return re.findall(rf"^```{language}\n(.*?)^```$", PAGE.read_text(encoding="utf-8"), re.M | re.S)
+    return [block.text for block in blocks("clients.md") if block.language == language]
 
 
 @pytest.fixture

@@ -29,6 +29,7 @@ from davy.moderation.threshold_file import read_thresholds
 from davy.people.store import keys
 from davy.shell.app import run
 from davy.store.columns import new_id
+from page_blocks import blocks
 
 WORDS = "grumblefop\t0.9\nmurkel\t0.8\nfripon\t0.7\nzarpado\t0.6\nmeh\t0.38\n"
 """The detector: made-up words of four languages with their weights, and a doubtful one."""
@@ -168,6 +169,9 @@ def test_a_team_leaves_perspective(site, words_file, tmp_path, hook):
     assert all(it["reviewed"] == {"hate": ["hateful"]} for it in told("reviews"))
     assert [(it["reference"], it["final"]) for it in told("appeals")] == [(appealed["id"], "pass")]
     assert "garden" not in json.dumps(got)
+    for shown in (json.loads(block.text) for block in blocks("clients.md") if block.language == "json"):
+        [what] = set(shown) - {"community"}
+        assert_has_fields(told(what)[0], shown[what][0])
 
     # The export says what holds now, and who decided.
     admin = site.as_("admin")
@@ -197,6 +201,16 @@ def answer_next(site, project, person, label):
             return None
         labelling.save(db, sheet, {"hate": (label,)}, annotation_id=new_id())
         return sheet.post.text
+
+
+def assert_has_fields(sent, shown):
+    """Whether what is sent has each field of an example, within its parts too."""
+    assert set(shown) <= set(sent)
+    for name, part in shown.items():
+        if isinstance(part, dict) and name != "reviewed":  # whose names are questions
+            assert_has_fields(sent[name], part)
+        if isinstance(part, list) and part and isinstance(part[0], dict):
+            assert_has_fields(sent[name][0], part[0])
 
 
 def wait_for(condition, seconds=60):

@@ -15,9 +15,9 @@ import pytest
 
 from davy.detectors import embedded
 from davy.moderation.attribute_map import load_attributes
+from page_blocks import SERVE, blocks
 
 ROOT = Path(__file__).parents[2]
-PAGE = ROOT / "docs" / "serve" / "perspective.md"
 SIX = ("TOXICITY", "SEVERE_TOXICITY", "IDENTITY_ATTACK", "INSULT", "PROFANITY", "THREAT")
 
 needs_weights = pytest.mark.skipif(
@@ -25,14 +25,11 @@ needs_weights = pytest.mark.skipif(
 )
 
 
-def blocks():
-    return re.findall(r"^```(\w*)\n(.*?)^```$", PAGE.read_text(encoding="utf-8"), re.M | re.S)
-
-
 def script():
     """Return the page as one shell script; Python and files go in by here-documents."""
     parts = ["trap 'kill $(jobs -p) 2>/dev/null' EXIT"]
-    for language, text in blocks():
+    for block in blocks("perspective.md"):
+        language, text = block.language, block.text
         if language == "sh":
             parts.append(text)
         elif language == "python":
@@ -93,5 +90,5 @@ def test_the_table_of_attributes_is_what_the_map_says():
 
 
 def test_the_page_names_every_attribute_of_the_map():
-    text = PAGE.read_text(encoding="utf-8")
+    text = (SERVE / "perspective.md").read_text(encoding="utf-8")
     assert [name for name in load_attributes().attributes if f"`{name}`" not in text] == []

@@ -3,20 +3,30 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
 import sqlite3
 from collections import namedtuple
+from contextlib import contextmanager
 from datetime import timedelta
 
 import pytest
 
+from davy.annotation.project.project_creation import create_project
+from davy.annotation.project.project_file import read_plan
+from davy.annotation.project.store import phases
+from davy.detectors import embedded
 from davy.jobs import store as jobs
+from davy.moderation import webhook_deliveries, webhooks
+from davy.moderation.communities import PostForReview, create_community, queue_posts
+from davy.moderation.store import decisions
+from davy.moderation.store.decisions import Decision
 from davy.server import doctor
 from davy.shell.app import run
 from davy.store import open_store
 from davy.store.columns import now
 
-PARTS = ["database", "disk", "files", "secret", "address", "detectors", "registered", "jobs"]
+PARTS = ["database", "disk", "files", "secret", "address", "detectors", "registered", "jobs", "communities"]
 
 
 @pytest.fixture
@@ -59,7 +69,12 @@ def test_several_faults_are_each_a_line_that_says_what_to_do(place, capsys):
     assert "TLS" in lines[2]
 
 
-def not_a_database(place):
+def spoiled(place):
+    (place / "davy.sqlite").write_bytes(b"no database " * 1000)
+    return []
+
+
+def of_a_newer_davy(place):
     with sqlite3.connect(place / "davy.sqlite") as db:
         db.execute("UPDATE davy_version SET version_num = '9.9999'")
     return []
@@ -91,6 +106,11 @@ def wrong_map(place):
     return ["--attributes", place / "mine.yaml"]
 
 
+def wrong_categories(place):
+    (place / "mine.yaml").write_text("name: mine\nattributes:\n  hate: {formula: hate /}\n")
+    return ["--categories", place / "mine.yaml"]
+
+
 def map_without_its_model(place):
     (place / "mine.yaml").write_text(
         f"include: perspective\nlanguages:\n  fr:\n    model: {place}/none\n    attributes:\n"
@@ -107,7 +127,9 @@ def options_file(place):
 @pytest.mark.parametrize(
     ("broken", "part", "said"),
     [
-        (not_a_database, "database", "made by a newer Davy"),
+        (spoiled, "database", "is not a SQLite database"),
+        (lambda place: ["--database", f"sqlite:///{place}"], "database", "is a folder"),
+        (of_a_newer_davy, "database", "made by a newer Davy"),
         (no_tables, "database", "davy database create"),
         (no_server, "database", "127.0.0.1"),
         (files_are_a_file, "files", "is no folder"),
@@ -119,6 +141,9 @@ def options_file(place):
         (lambda place: ["--model", place / "none"], "detectors", "none"),
         (lambda place: ["--shadow", "keywords:/no/such"], "detectors", "/no/such"),
         (wrong_map, "detectors", "formula"),
+        (wrong_categories, "detectors", "formula"),
+        (lambda place: ["--prevalence", "0.02"], "detectors", "davy calibrate"),
+        (lambda place: ["--prevalence", "many"], "detectors", "many"),
         (map_without_its_model, "detectors", "none"),
     ],
 )
@@ -144,6 +169,46 @@ def test_a_full_disk_is_wrong(place, capsys, monkeypatch):
     assert "500 MB left" in examined(capsys)[0]["disk"]
 
 
+@pytest.mark.skipif("embedded-en" not in embedded.shipped_names(), reason="no embedded detectors")
+@pytest.mark.parametrize("missing", ["model.onnx", "screen.onnx", "manifest.json"])
+def test_a_detector_without_its_weights_is_wrong(place, capsys, missing):
+    shutil.copytree(embedded.weights_folder("embedded-en"), place / "comments")
+    (place / "comments" / missing).unlink()
+    wrong, _ = examined(capsys, "--model", place / "comments")
+    assert missing in wrong["detectors"]
+    assert "model again" in wrong["detectors"]
+
+
+@contextmanager
+def as_nobody(place):
+    """Run the block as somebody who owns nothing: root may write everywhere."""
+    for folder in (place, *place.parents[:3]):
+        folder.chmod(folder.stat().st_mode | 0o055)
+    if os.geteuid() != 0:
+        yield
+        return
+    os.setresuid(65534, 65534, 0)
+    try:
+        yield
+    finally:
+        os.setresuid(0, 0, 0)
+
+
+def test_what_the_server_may_not_write_or_read_is_wrong(place, capsys):
+    assert examined(capsys)[0] == {}  # and all that the checks need is imported
+    (place / "davy.sqlite").chmod(0o444)
+    (place / "files").mkdir(mode=0o555)
+    secret = place / "davy.sqlite.secret"
+    secret.write_text("k" * 64)
+    secret.chmod(0o000)
+    with as_nobody(place):
+        wrong, _ = examined(capsys, "--files", place / "files")
+    assert "can't be written to" in wrong["database"]
+    assert "may write to" in wrong["files"]
+    assert "Can't read the server's secret in davy.sqlite.secret" in wrong["secret"]
+    assert set(wrong) == {"database", "files", "secret"}
+
+
 def test_a_detector_that_was_added_and_is_gone_is_wrong(place, capsys):
     from davy.detectors import store as registry
 
@@ -166,6 +231,45 @@ def test_jobs_that_nobody_works_on_are_wrong_and_those_behind_a_busy_worker_are_
         with store.write() as db:
             jobs.lease(db, ["deliver webhook"], worker="w", seconds=-3600)
         assert "1 job waits" in examined(capsys)[0]["jobs"]
+
+
+def test_a_webhook_that_fails_is_wrong_until_a_delivery_is_taken(place, capsys, monkeypatch):
+    monkeypatch.setenv(webhooks.NETWORKS, "127.0.0.0/8")
+    with open_store("sqlite:///davy.sqlite") as store:
+        with store.write() as db:
+            create_community(db, "forum", {"webhook": "http://127.0.0.1:1/hook"}, by="shell")
+            arguments = {"community": "forum", "decisions": ["d"]}
+            jobs.enqueue(db, webhook_deliveries.KIND, arguments, owner="system", max_attempts=8)
+            job = jobs.lease(db, [webhook_deliveries.KIND], worker="w", seconds=60)
+            jobs.fail(db, job, "127.0.0.1 answered 503.", again_in=timedelta(minutes=1))
+        wrong, _ = examined(capsys)
+        assert "webhook of forum fails: 127.0.0.1 answered 503." in wrong["communities"]
+        with store.write() as db:
+            jobs.enqueue(db, webhook_deliveries.KIND, arguments, owner="system", max_attempts=8)
+            job = jobs.lease(db, [webhook_deliveries.KIND], worker="w", seconds=60)
+            jobs.finish(db, job, {"status": 204})
+        assert examined(capsys)[0] == {}
+
+
+def test_posts_that_nobody_can_review_are_wrong_until_their_phase_is_open(place, capsys):
+    with open_store("sqlite:///davy.sqlite") as store:
+        with store.write() as db:
+            made = create_project(db, read_plan("moderation"), by="shell")
+            project = made.project.id
+            create_community(db, "forum", {"project": project, "low": 0.2, "high": 0.8}, by="shell")
+        assert examined(capsys)[0] == {}
+        with store.write() as db:
+            decision = Decision("forum", "words@1", "review", [], None, None)
+            decisions.add(db, [decision])
+            keys = queue_posts(
+                db, project, [PostForReview(decision.id, "a quiet thing", None, {})], source="forum", by="shell"
+            )
+            decisions.set_post(db, decision.id, keys[decision.id])
+        wrong, _ = examined(capsys)
+        assert f"1 posts of forum wait for a review that nobody can do: project {project}" in wrong["communities"]
+        with store.write() as db:
+            phases.open_phase(db, made.phases[0].id, by="shell")
+        assert examined(capsys)[0] == {}
 
 
 def test_it_takes_the_options_of_the_server_s_file_and_no_others(place, capsys):

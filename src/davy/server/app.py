@@ -136,11 +136,8 @@ async def _lifespan(app: FastAPI) -> AsyncIterator[None]:
         for part in context.parts:
             await part.stop()
         context.metrics.flush()
-        try:
-            for flush in _store_flushes(context):
-                flush()
-        except UserError as error:  # the database went away: there is nowhere left to write to
-            logger.warning("what was counted last is lost: %s", error.message)
+        for flush in _store_flushes(context):
+            _flush_last(flush)
         context.store.close()
 
 
@@ -167,6 +164,14 @@ async def _flush_one(flush: Callable[[], object]) -> None:
         logger.warning("can't write down what was counted: %s", error.message)
     except Exception:
         logger.exception("can't write down what was counted")
+
+
+def _flush_last(flush: Callable[[], object]) -> None:
+    """Write down one kind of count when the server stops; the others still come where it can't be written."""
+    try:
+        flush()
+    except UserError as error:  # the database went away: there is nowhere left to write to
+        logger.warning("what was counted last is lost: %s", error.message)
 
 
 @cache

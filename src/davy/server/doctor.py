@@ -16,12 +16,17 @@ from urllib.parse import urlsplit
 from davy.core.errors import UserError
 from davy.detectors import store as detectors
 from davy.detectors.load import load
+from davy.detectors.prevalence import at_prevalence, read_prevalence
 from davy.detectors.registered import load_registered
 from davy.jobs import store as jobs
 from davy.jobs.job_files import files_folder
 from davy.moderation.attribute_map import check_lexicon_kinds, load_attributes
+from davy.moderation.communities import review_queue
+from davy.moderation.store import communities
+from davy.moderation.store.communities import Community
+from davy.moderation.webhook_deliveries import is_failing, list_deliveries
 from davy.scoring.result import one_post
-from davy.store import default_url, open_store
+from davy.store import Connection, default_url, open_store
 from davy.store.columns import now
 from davy.store.connection import inspect_versions
 from davy.store.url import parse_url, sqlite_path
@@ -44,6 +49,8 @@ class Deployment:
     model: str | None = None
     shadow: str | None = None
     attributes: str = "perspective"
+    categories: str = "moderation"
+    prevalence: str | None = None
     files: Path | None = None
     host: str = "127.0.0.1"
     base_url: str | None = None
@@ -74,6 +81,7 @@ def check_deployment(asked: Deployment) -> Iterator[Check]:
     if database.ok:
         yield _checked("registered", _registered, asked)
         yield _checked("jobs", _jobs, asked)
+        yield _checked("communities", _communities, asked)
 
 
 def _checked(part: str, check: Callable[[Deployment], str], asked: Deployment) -> Check:
@@ -153,11 +161,13 @@ def _address(asked: Deployment) -> str:
 def _detectors(asked: Deployment) -> str:
     from davy.server.start import default_model
 
-    attributes = load_attributes(asked.attributes)
-    check_lexicon_kinds(attributes, KINDS)
+    attributes, categories = load_attributes(asked.attributes), load_attributes(asked.categories)
+    for meanings in (attributes, categories):
+        check_lexicon_kinds(meanings, KINDS)
+    share = read_prevalence(asked.prevalence)
     names = [asked.model or default_model(demo=False), *([asked.shadow] if asked.shadow else []), *attributes.models]
     for name in dict.fromkeys(names):
-        scorer = load(name)
+        scorer = at_prevalence(load(name), share)
         if not scorer.abilities.images:
             scorer.score(one_post("A fine day.", "en"))
     return f"{', '.join(dict.fromkeys(names))} can be loaded."
@@ -168,7 +178,7 @@ def _registered(asked: Deployment) -> str:
         entries = [entry for entry in detectors.list_detectors(db) if entry.state == "active"]
     for entry in entries:
         try:
-            load_registered(entry)
+            at_prevalence(load_registered(entry), read_prevalence(asked.prevalence))
         except UserError as error:
             raise UserError(
                 f"{entry.full_name} can't be loaded: {error.message} Bring it back, or: davy model retire {entry.name}"
@@ -190,4 +200,33 @@ def _jobs(asked: Deployment) -> str:
     raise UserError(
         f"{late} job{'s wait' if late > 1 else ' waits'} and nobody works on them, since {since:%Y-%m-%d %H:%M} UTC. "
         "Start a worker: davy work, or davy serve --job-workers 1"
+    )
+
+
+def _communities(asked: Deployment) -> str:
+    """Say whose webhook fails, and where posts wait for a review that nobody can do."""
+    with open_store(asked.url) as store, store.read() as db:
+        every = communities.list_communities(db)
+        wrong = [fault for one in every for fault in (*_webhook_faults(db, one), *_review_faults(db, one))]
+    if wrong:
+        raise UserError(" ".join(wrong))
+    return f"{len(every)} communities: their webhooks and reviews work." if every else "No community was added."
+
+
+def _webhook_faults(db: Connection, community: Community) -> Iterator[str]:
+    deliveries = list_deliveries(db, community.name)
+    if community.webhook and is_failing(deliveries):
+        error = next(it.error for it in deliveries if it.error)
+        yield f"The webhook of {community.name} fails: {error} Mend its receiver, then send a test from its page."
+
+
+def _review_faults(db: Connection, community: Community) -> Iterator[str]:
+    queue = review_queue(db, community)
+    if queue is None or not queue.waiting or not queue.stopped:
+        return
+    reason = {"project_closed": "is closed", "no_phase": "has no phase for them"}.get(queue.stopped)
+    yield (
+        f"{queue.waiting} posts of {community.name} wait for a review that nobody can do: project {community.project} "
+        f"{reason or f'has not opened its phase {queue.phase}'}. Open it, or name another project: "
+        f"davy community set {community.name} --project PROJECT"
     )

@@ -176,4 +176,10 @@ def _kept_secret(path: Path) -> str:
 def _read_secret(path: Path) -> str:
     if os.name == "posix" and path.stat().st_mode & 0o077:
         raise UserError(f"Others can read the server's secret. Run: chmod 600 {path}")
-    return path.read_text().strip()
+    try:
+        return path.read_text().strip()
+    except OSError as error:
+        raise UserError(
+            f"Can't read the server's secret in {path}: {error.strerror}. "
+            f"Give the file to the account that the server runs as: chown ACCOUNT {path}"
+        ) from None

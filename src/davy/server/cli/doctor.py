@@ -39,6 +39,14 @@ def doctor(
         str,
         typer.Option(metavar="FILE", help="What Perspective's attributes mean.", envvar="DAVY_ATTRIBUTES"),
     ] = "perspective",
+    categories: Annotated[
+        str,
+        typer.Option(metavar="FILE", help="What OpenAI's categories mean.", envvar="DAVY_CATEGORIES"),
+    ] = "moderation",
+    prevalence: Annotated[
+        str | None,
+        typer.Option(metavar="SHARE", help="The share of posts that are a yes here.", envvar="DAVY_PREVALENCE"),
+    ] = None,
     files: Annotated[
         Path | None,
         typer.Option(
@@ -51,9 +59,9 @@ def doctor(
 ) -> None:
     """Check a deployment and say what is wrong, a line for each part.
 
-    Looks at the database and its version, the disk, the folder for files, the secret, the address, the detectors and
-    the jobs that wait, with the options, environment and file of davy serve. Changes nothing. Ends with 1 where
-    something is wrong.
+    Looks at the database and its version, the disk, the folder for files, the secret, the address, the detectors,
+    the jobs that wait, and the communities' webhooks and reviews, with the options, environment and file of davy
+    serve. Changes nothing. Ends with 1 where something is wrong.
 
     Examples:
 
@@ -65,12 +73,12 @@ def doctor(
     """
     from davy.server.doctor import Deployment, check_deployment
 
-    asked = Deployment(database, model, shadow, attributes, files, host, base_url)
+    asked = Deployment(database, model, shadow, attributes, categories, prevalence, files, host, base_url)
     checks = []
     for check in check_deployment(asked):
         checks.append(check)
         if not json:
-            print(f"{'ok' if check.ok else 'WRONG':5}  {check.part:10}  {check.text}", flush=True)
+            print(f"{'ok' if check.ok else 'WRONG':5}  {check.part:11}  {check.text}", flush=True)
     well = all(check.ok for check in checks)
     if json:
         found = [{"part": check.part, "ok": check.ok, "text": check.text} for check in checks]
