@@ -19,6 +19,17 @@ HEAD = """# Commands
 
 Made by `make docs` from the program itself; `davy COMMAND --help` prints the same. Exit codes: 0 done, 1 a gate failed,
 2 something that you can fix, said in one line. `davy --plain COMMAND` shows hurtful words unmasked.
+
+An option means the same in every command: [options](options.md).
+"""
+OPTIONS = """# Options
+
+Made by `make docs` from the table that all commands are held to. An option that several commands have means the same in
+each of them. Options of one command alone are on its page.
+"""
+OLD = """## Names that changed
+
+Nothing has the old names any more: using one is an error that names the new one.
 """
 
 
@@ -31,8 +42,26 @@ def pages() -> dict[str, str]:
     found = {f"{name}.md": _section(f"davy {name}", command).rstrip() + "\n" for name, command in commands}
     rows = [f"| [`davy {name}`]({name}.md) | {_first_line(command)} |" for name, command in commands]
     table = "\n".join(["| command | what it does |", "| --- | --- |", *rows])
+    found["options.md"] = _shared_options()
     found[INDEX] = "\n".join([HEAD, _options(root), table, ""])
     return found
+
+
+def _shared_options() -> str:
+    from davy.shell.option_table import OLD_NAMES, TABLE
+
+    rows = [f"| {_names(name, row.short)} | {row.meaning} |" for name, row in TABLE.items()]
+    old = [
+        f"| `davy {command}` | `{before}` | `{now}` |"
+        for command, names in OLD_NAMES.items()
+        for before, now in names.items()
+    ]
+    shared = ["| option | meaning |", "| --- | --- |", *rows, ""]
+    return "\n".join([OPTIONS, *shared, OLD, "| command | before | now |", "| --- | --- | --- |", *old, ""])
+
+
+def _names(name: str, short: str) -> str:
+    return f"`{name}`, `{short}`" if short else f"`{name}`"
 
 
 def _section(name: str, command: Any, depth: int = 1) -> str:

@@ -193,7 +193,7 @@ def _collected(path: Path) -> Any:
 
     out = path.parent / "out.jsonl"
     out.unlink(missing_ok=True)
-    return _said(run(["collect", "read", str(path), "-p", "reddit", "--out", str(out)]))
+    return _said(run(["collect", "read", str(path), "--platform", "reddit", "--out", str(out)]))
 
 
 def _said(status: int) -> None:

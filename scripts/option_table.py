@@ -24,6 +24,8 @@ class Use(NamedTuple):
     default: object
     short: str
     help: str
+    is_list: bool = False
+    names: tuple[str, ...] = ()
 
     @property
     def is_switch(self) -> bool:
@@ -52,8 +54,11 @@ def uses() -> dict[str, list[Use]]:
                 if not long or long == "--help":
                     continue
                 short = " ".join(it for it in option.opts if not it.startswith("--"))
+                names = (*option.opts, *option.secondary_opts)
                 value = "" if option.is_flag else (option.metavar or "?")
-                found[long].append(Use(name, long, value, option.default, short, option.help or ""))
+                found[long].append(
+                    Use(name, long, value, option.default, short, option.help or "", option.multiple, names)
+                )
     return dict(sorted(found.items()))
 
 
@@ -78,7 +83,7 @@ def _differs(use: Use) -> Iterator[str]:
         yield f"{use.command}: {use.value}, not {row.values}"
     if use.short != row.short:
         yield f"{use.command}: short form {use.short or 'none'}, not {row.short or 'none'}"
-    if row.default != PER_COMMAND and use.default != row.default:
+    if row.default != PER_COMMAND and use.default != row.default and not (use.is_list and use.default is None):
         yield f"{use.command}: default {use.default}, not {row.default}"
 
 

@@ -34,7 +34,7 @@ YAML
   step davy evaluate judge.parquet --split test --scheme edos --question sexist --errors 0 --model judge-run/seed-1/model
 fi
 if has reddit && [ -e judge-run ]; then                                                 # sections 3.2 and 3.3
-  step davy collect "$data"/reddit/* -p plain --source reddit --licence PDDL-1.0 --cap "$posts" --out pool.parquet
+  step davy collect "$data"/reddit/* --platform plain --source reddit --licence PDDL-1.0 --most "$posts" --out pool.parquet
   step davy clean pool.parquet --recipe edos --out clean.parquet
   davy sample --plan edos --show | sed -e '/^by:/d' -e '/^pools:/,/pick up artists:/d' > plan.yaml   # one source, no boards
   step davy sample clean.parquet --plan plan.yaml --judge "sexism=judge-run/seed-1/model#sexist" --out sample.parquet
@@ -45,7 +45,7 @@ if has gmhp7k; then
   step davy convert "$data/gmhp7k" --corpus gmhp7k --out gmhp7k.parquet
   step davy clean gmhp7k.parquet --recipe gmhp7k --out gmhp7k-clean.parquet            # Data Collection: none is dropped
   step davy describe "$data/gmhp7k" --corpus gmhp7k --clouds frequency --out gmhp7k-about   # Table 6, Figure 3
-  step davy convert "$data/gmhp7k" --corpus gmhp7k --answers --out answers.csv
+  step davy convert "$data/gmhp7k" --corpus gmhp7k --each-answer --out answers.csv
   step davy agree answers.csv --scheme gmhp7k --by phase --resamples 0                  # Tables 4 and 5
   step davy database create
   step davy project create gmhp7k --name german
@@ -63,7 +63,7 @@ fi
 title "Hateful Memes (Kiela et al. 2020)"
 if has harmeme; then
   step davy convert "$data/harmeme" --corpus harmeme --out memes.parquet
-  step davy split memes.parquet --plan 85/5/10 --replace --column part --out memes-split.parquet
+  step davy split memes.parquet --plan 85/5/10 --replace --split-column part --out memes-split.parquet
 fi
 
 title "The four tables"

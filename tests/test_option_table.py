@@ -4,62 +4,63 @@ import sys
 from collections import defaultdict
 from pathlib import Path
 
+import pytest
+
+from davy.shell.app import run
+from davy.shell.option_table import OLD_NAMES, TABLE
+
 sys.path.insert(0, str(Path(__file__).parents[1] / "scripts"))
 import option_table
 
-from davy.shell.option_table import TABLE
-
 USES = option_table.uses()
-UNSETTLED = {
-    "--annotator",
-    "--answers",
-    "--by",
-    "--column",
-    "--emoji",
-    "--force",
-    "--format",
-    "--gold",
-    "--human",
-    "--label",
-    "--limit",
-    "--pairs",
-    "--phases",
-    "--platform",
-    "--pool",
-    "--posts",
-    "--predictions",
-    "--seed",
-    "--set",
-    "--shadow",
-    "--size",
-    "--source",
-    "--text",
-    "--threshold",
-    "--unseen",
-}
-"""Options that still mean several things. The list only shrinks."""
 
 
 def test_every_command_keeps_to_the_table_of_options():
-    wrong = option_table.differences(USES)
-    assert {name: lines for name, lines in wrong.items() if name not in UNSETTLED} == {}
-    assert set(wrong) == UNSETTLED, "settled: take it off the list"
+    assert option_table.differences(USES) == {}
 
 
 def test_a_difference_is_found():
     a_switch = option_table.Use("score", "--seed", "", 1, "-s", "")
     assert option_table.differences({"--seed": [a_switch], "--odd": [a_switch, a_switch]}) == {
-        "--seed": ["score: a switch", "score: short form -s, not none"],
+        "--seed": ["score: a switch", "score: short form -s, not none", "score: default 1, not 0"],
         "--odd": ["not in the table: score, score"],
     }
 
 
-def test_a_short_form_stands_for_one_name_and_every_row_for_an_option():
-    shorts = defaultdict(set)
+def test_a_short_form_stands_for_one_name():
+    names = defaultdict(set)
     for name, uses in USES.items():
         for use in uses:
-            shorts[use.short].add(name)
-    assert {short: names for short, names in shorts.items() if short and len(names) > 1} == {
-        "-p": {"--platform", "--predictions"}
-    }
-    assert len({row.meaning for row in TABLE.values()}) == len(TABLE), "two names for one meaning"
+            names[use.short].add(name)
+    assert {short for short, several in names.items() if short and len(several) > 1} == set()
+
+
+def test_a_meaning_has_one_name():
+    assert len({row.meaning for row in TABLE.values()}) == len(TABLE)
+    assert set(TABLE) <= set(USES), "a row for an option that no command has"
+    names = defaultdict(set)
+    for name, uses in USES.items():
+        for use in uses:
+            names[use.help].add(name)
+    assert {words: several for words, several in names.items() if len(several) > 1} == {}
+
+
+@pytest.mark.parametrize(
+    ("command", "old", "new"), [(command, *pair) for command, pairs in OLD_NAMES.items() for pair in pairs.items()]
+)
+def test_an_old_name_is_refused_and_names_the_new_one(command, old, new, capsys):
+    taken = {name for names, uses in USES.items() for use in uses if use.command == command for name in use.names}
+    assert old not in taken
+    assert new in taken
+    assert run([*command.split(), old]) == 2
+    assert f"{old} of davy {command} is called {new} now." in capsys.readouterr().err
+
+
+def test_a_name_that_never_was_gets_the_nearest_one_and_never_help(capsys):
+    for given, told in {
+        "--label": "davy train has no option --label. Did you mean --label-none?",
+        "--sede": "davy train has no option --sede. Did you mean '--seed'?",
+        "--qqqq": "davy train has no option --qqqq. davy train --help lists them.",
+    }.items():
+        assert run(["train", "posts.csv", given, "x"]) == 2
+        assert told in capsys.readouterr().err

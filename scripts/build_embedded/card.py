@@ -69,7 +69,7 @@ On **dev**, through this folder, with 95 % bootstrap intervals. Dev also chose t
 thresholds, so these are somewhat kind; the held-back test parts were never looked at. "No twin in train" leaves out
 posts whose matched pair or near copy is in train. Thresholds: {thresholds}.
 Probabilities hold where this share of posts is a yes: {prevalence}. If far fewer are in your place, every score is too
-high: `davy serve --prevalence 0.02` and `davy calibrate --prior 0.02` move them (docs/detectors/training.md).
+high: `davy serve --prevalence 0.02` and `davy calibrate --prevalence 0.02` move them (docs/detectors/training.md).
 The figure is of answers as people get them, decoded together; *heads apart* is the same without that step{before}. The
 command: `python scripts/build_embedded/dev_figures.py`.
 

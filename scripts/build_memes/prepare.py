@@ -2,7 +2,7 @@
 
     python prepare.py --benchmark DIR --harmeme DIR --out DIR [--part-mib 54] [--wheels DIR]
 
-DIR is what `davy meme benchmark --size 16000 --seed 1` wrote; HarMeme is its public folder. The text encoder's
+DIR is what `davy meme benchmark --memes 16000 --seed 1` wrote; HarMeme is its public folder. The text encoder's
 vocabulary is cut to the pieces that these texts need and the most frequent ones: the texts' tokens stay the same.
 """
 

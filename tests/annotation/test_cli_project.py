@@ -61,7 +61,7 @@ def test_a_project_is_made_shown_and_staffed(shell, tmp_path):
     assert "Put the server's address before /invitation" in " ".join(err.split())
     code, out, _ = shell("project", "roster", "pilot", "--json")
     assert [it["state"] for it in json.loads(out)["invitations"]] == ["open"] * 4
-    code, out, _ = shell("project", "next-set", "pilot", "2a", "--posts", "2")
+    code, out, _ = shell("project", "next-set", "pilot", "2a", "--most", "2")
     assert code == 0
     code, out, _ = shell("project", "list", "--json")
     assert [it["name"] for it in json.loads(out)[0]["phases"]] == ["1", "2a", "2b", "2c", "2d", "3"]
@@ -98,7 +98,7 @@ def test_posts_are_added_to_a_phase_and_gold_is_asked_for_where_it_is_needed(she
 
 def test_a_phase_is_added_from_the_shell(shell):
     assert shell("project", "create", "hatemoji-check", "--name", "s")[0] == 0
-    added = ("project", "add-phase", "s", "2a", "--kind", "calibration", "--at-least", "0.6", "--posts", "posts.jsonl")
+    added = ("project", "add-phase", "s", "2a", "--kind", "calibration", "--kappa", "0.6", "--posts", "posts.jsonl")
     assert shell(*added)[0] == 0
     code, out, _ = shell("project", "show", "s", "--json")
     assert [(it["name"], it["posts"]) for it in json.loads(out)["phases"]] == [("validation", 0), ("2a", 20)]
@@ -106,7 +106,7 @@ def test_a_phase_is_added_from_the_shell(shell):
         (("2a", "--kind", "calibration"), "already"),
         (("x", "--kind", "calibraton"), "Did you mean 'calibration'?"),
         (("x", "--kind", "production", "--answers", "none"), "how many people"),
-        (("x", "--kind", "calibration", "--at-least", "2"), "between -1 and 1"),
+        (("x", "--kind", "calibration", "--kappa", "2"), "between -1 and 1"),
     ):
         code, _, err = shell("project", "add-phase", "s", *words)
         assert (code, said in err, err.count("\n")) == (2, True, 1), (words, err)

@@ -53,8 +53,18 @@ def test_agree_reads_the_table_to_the_same_figures(store, tmp_path, capsys):
     fill(store)
     path = tmp_path / "answers.csv"
     export_project(store, ExportRequest("tea-1"), path)
-    arguments = ["agree", str(path), "--item", "item", "--annotator", "annotator", "--by", "phase", "--json"]
-    assert run([*arguments, "--label", "hate", "--label", "target", "--resamples", "0"]) == 0
+    arguments = [
+        "agree",
+        str(path),
+        "--id-column",
+        "item",
+        "--annotator-column",
+        "annotator",
+        "--by",
+        "phase",
+        "--json",
+    ]
+    assert run([*arguments, "--gold", "hate", "--gold", "target", "--resamples", "0"]) == 0
     studies = json.loads(capsys.readouterr().out)["studies"]
     by_question = {study["question"]: study for study in studies}
     percent = next(it for it in by_question["hate"]["coefficients"] if it["name"] == "percent")

@@ -39,18 +39,18 @@ def stored(url: str, project: str) -> list[images.StoredImage]:
 
 
 def test_an_export_has_the_pictures_and_their_credits_and_comes_back_the_same(memes, tmp_path, capsys):
-    assert run(["project", "export", "memes", "--phases", "all", "--out", "out.json", "--format", "label-studio",
-                "--images", "pictures"]) == 0  # fmt: skip
+    assert run(["project", "export", "memes", "--phase", "all", "--out", "out.json", "--exchange-format",
+                "label-studio", "--images-out", "pictures"]) == 0  # fmt: skip
     keys = {it.key for it in stored(memes, "memes")}
     assert {it.name for it in (tmp_path / "pictures").iterdir()} == {*(f"{key}.png" for key in keys), "credits.csv"}
     with (tmp_path / "pictures/credits.csv").open() as file:
         table = {row["file"]: row for row in csv.DictReader(file)}
     assert (table["a.png"]["licence"], table["a.png"]["credit"]) == ("CC0-1.0", "'=1+1 Ada")
     assert (table["b.png"]["licence"], table["b.png"]["credit"]) == ("CC-BY-4.0", "Lin")
-    assert run(["project", "export", "memes", "--phases", "all", "--out", "2.json", "--format", "label-studio",
-                "--images", "pictures"]) == 2  # fmt: skip
+    assert run(["project", "export", "memes", "--phase", "all", "--out", "2.json", "--exchange-format", "label-studio",
+                "--images-out", "pictures"]) == 2  # fmt: skip
     capsys.readouterr()
-    assert run(["project", "import", "others", "out.json", "--format", "label-studio", "--images", "pictures",
+    assert run(["project", "import", "others", "out.json", "--exchange-format", "label-studio", "--images", "pictures",
                 "--phase", "rating", "--json"]) == 0  # fmt: skip
     told = json.loads(capsys.readouterr().out)
     assert (told["posts"], told["images"], told["missing_images"]) == (3, 2, 0)

@@ -50,7 +50,7 @@ def test_an_audit_looks_first_and_then_sends_back(shell):
 def test_a_detector_doubts_too(shell):
     command, _, folder = shell
     code, out, err = command(
-        "project", "audit", "pilot", "--by", f"keywords:{folder / 'words.txt'}", "--budget", "3", "--json"
+        "project", "audit", "pilot", "--doubter", f"keywords:{folder / 'words.txt'}", "--most", "3", "--json"
     )
     assert code == 0, err
     found = json.loads(out)
@@ -61,9 +61,9 @@ def test_what_can_not_be_audited_is_said_in_one_line(shell):
     for words, said in (
         (("nothing",), "no project"),
         (("pilot", "--phase", "second"), "no phase 'second'"),
-        (("pilot", "--budget", "-1"), "budget"),
-        (("pilot", "--at-least", "1.5"), "between 0 and 1"),
-        (("pilot", "--by", "no-such-detector"), "no-such-detector"),
+        (("pilot", "--most", "-1"), "budget"),
+        (("pilot", "--doubt", "1.5"), "between 0 and 1"),
+        (("pilot", "--doubter", "no-such-detector"), "no-such-detector"),
     ):
         code, _, err = shell[0]("project", "audit", *words)
         assert (code, said in err, err.count("\n")) == (2, True, 1), words

@@ -122,7 +122,7 @@ def test_posts_of_two_platforms_become_a_corpus_and_a_challenge_in_two_steps(cha
     davy = chain.davy
     write_archives()
     for platform, file in (("reddit", "RC_2022-03.jsonl"), ("gab", "gab.jsonl")):
-        davy("collect", file, "-p", platform, "--out", f"{platform}.parquet")
+        davy("collect", file, "--platform", platform, "--out", f"{platform}.parquet")
     davy("clean", "reddit.parquet", "gab.parquet", "--recipe", "edos", "--out", "clean.parquet")
     assert len(pl.read_parquet("clean.parquet")) == 40
     Path("plan.yaml").write_text(PLAN)
@@ -168,7 +168,7 @@ def test_posts_of_two_platforms_become_a_corpus_and_a_challenge_in_two_steps(cha
         davy("describe", "split.jsonl", "--scheme", "edos", "--out", "about")
 
         # Every exported post says by which rule, sampler and score it came in, and how people voted.
-        davy("project", "export", "sexism", "--format", "huggingface", "--out", "hub")
+        davy("project", "export", "sexism", "--exchange-format", "huggingface", "--out", "hub")
         rows = {row["id"]: row for row in hub_rows(chain.folder / "hub")}
         assert set(rows) == set(sample["id"])
         for taken in sample.iter_rows(named=True):

@@ -97,7 +97,17 @@ def test_tweets_become_a_corpus_and_the_papers_tables_and_a_challenge(chain: Cha
     davy = chain.davy
     write_tweets(Path("tweets.jsonl"))
     Path("ways.yaml").write_text(WAYS)
-    collect = ("collect", "tweets.jsonl", "-p", "x", "--strategies", "ways.yaml", "--out", "posts.parquet", "--json")
+    collect = (
+        "collect",
+        "tweets.jsonl",
+        "--platform",
+        "x",
+        "--strategies",
+        "ways.yaml",
+        "--out",
+        "posts.parquet",
+        "--json",
+    )
     assert davy(*collect)["taken"] == {"words": 40, "listed": 1}
     funnel = davy("clean", "posts.parquet", "--recipe", "gmhp7k", "--out", "clean.parquet", "--json")
     assert funnel["in"] == 41
@@ -128,13 +138,13 @@ def test_tweets_become_a_corpus_and_the_papers_tables_and_a_challenge(chain: Cha
         davy("project", "close", "gm", "3")
 
         # What people answered gives Table 4; the settled posts, which single answers made, the corpus.
-        davy("project", "export", "gm", "--phases", "2a,2b,2c", "--out", "answers.csv")
+        davy("project", "export", "gm", "--phase", "2a,2b,2c", "--out", "answers.csv")
         agree = ("agree", "answers.csv", "--scheme", "gmhp7k", "--by", "phase", "--resamples", "50")
         studies = davy(*agree, "--json")["studies"]
         assert {(it["question"], it["group"], it["items"]) for it in studies} >= {("hate", "2a", 8), ("hate", "2c", 6)}
         latex = davy(*agree, "--latex")
         assert latex.count(r"\begin{tabular}") == latex.count(r"\end{tabular}") > 1
-        davy("project", "corpus", "gm", "--phases", "all", "--out", "corpus.jsonl")
+        davy("project", "corpus", "gm", "--phase", "all", "--out", "corpus.jsonl")
         davy("split", "corpus.jsonl", "--plan", "60/20/20", "--out", "split.jsonl")
 
         parts = ("--split", "train", "--dev-split", "dev")
@@ -149,7 +159,7 @@ def test_tweets_become_a_corpus_and_the_papers_tables_and_a_challenge(chain: Cha
         davy("describe", "split.jsonl", "--scheme", "gmhp7k", "--out", "about")
         assert {"report.html", "data_statement.md"} <= {file.name for file in Path("about").iterdir()}
 
-        davy("project", "export", "gm", "--phases", "all", "--format", "huggingface", "--out", "hub")
+        davy("project", "export", "gm", "--phase", "all", "--exchange-format", "huggingface", "--out", "hub")
         rows = hub_rows(chain.folder / "hub")
         settled = pl.read_ndjson("corpus.jsonl")
         assert {row["id"]: row["hate"] for row in rows} == dict(settled.select("id", "hate.gold").iter_rows())

@@ -153,11 +153,11 @@ def test_source_memes_become_families_and_a_model_and_a_challenge(chain: Chain) 
     assert evaluated["questions"]["hate"]["models"]["models/concat"]["figures"]["auroc"]["n"] >= 3
     assert evaluated["questions"]["hate"]["models"]["models/concat"]["figures"]["families_right"]["n"] >= 1
     davy("score", "split.jsonl", *pictures, "--model", "models/concat", "--out", "scored.jsonl")
-    checked = davy("check", "robustness:split.jsonl", "--label", "hate.gold", "--model", "models/text", "--json")
+    checked = davy("check", "robustness:split.jsonl", "--gold", "hate.gold", "--model", "models/text", "--json")
     assert checked["models"]
     davy("describe", "split.jsonl", "--scheme", "hateful-memes", *pictures, "--out", "about")
 
-    davy("project", "export", "memes", "--format", "huggingface", "--out", "hub")
+    davy("project", "export", "memes", "--exchange-format", "huggingface", "--out", "hub")
     rows = {row["id"]: row for row in hub_rows(chain.folder / "hub")}
     assert {key: row["kind"] for key, row in rows.items()} == dict(corpus.select("id", "kind").iter_rows())
     assert {row["image"].size for row in rows.values()} == {rows[corpus["id"][0]]["image"].size}, "pictures are inside"

@@ -74,7 +74,7 @@ def judge(html: str) -> dict[str, str]:
 def test_people_fool_a_detector_and_the_next_one_learns_from_it(chain: Chain) -> None:
     davy = chain.davy
     write_files()
-    davy("collect", "posts.csv", "-p", "plain", "--out", "posts.parquet")
+    davy("collect", "posts.csv", "--platform", "plain", "--out", "posts.parquet")
     davy("clean", "posts.parquet", "--recipe", "edos", "--out", "clean.parquet")
     Path("plan.yaml").write_text(PLAN)
     davy("sample", "clean.parquet", "--plan", "plan.yaml", "--out", "seeds.jsonl")
@@ -132,7 +132,7 @@ def test_people_fool_a_detector_and_the_next_one_learns_from_it(chain: Chain) ->
     checked = davy("check", "emoji-en", "--model", model, "--out", "checked", "--json")
     assert checked["models"][0]["accuracy"]["n"] > 100
     davy("describe", "split.jsonl", "--scheme", "hatemoji", "--out", "about")
-    davy("project", "export", "duel", "--format", "huggingface", "--out", "hub")
+    davy("project", "export", "duel", "--exchange-format", "huggingface", "--out", "hub")
     rows = {row["id"]: row for row in hub_rows(chain.folder / "hub")}
     assert {key: row["hate"] for key, row in rows.items()} == dict(corpus.select("id", "hate.gold").iter_rows())
     assert json.loads(rows[ids[1]]["hate_votes"]) == {"hateful": 3}

@@ -28,7 +28,9 @@ def test_collect_keeps_what_the_rule_matches(here, capsys):
 
 
 def test_a_bad_rule_shows_a_caret_and_writes_nothing(here, capsys):
-    assert run(["collect", "RC.jsonl", "-p", "reddit", "--rule", "(tea OR coffee", "--out", "posts.parquet"]) == 2
+    assert (
+        run(["collect", "RC.jsonl", "--platform", "reddit", "--rule", "(tea OR coffee", "--out", "posts.parquet"]) == 2
+    )
     shown = capsys.readouterr().err.splitlines()
     assert "never closed" in shown[0]
     assert shown[1].index("(") == shown[2].index("^")
@@ -38,14 +40,14 @@ def test_a_bad_rule_shows_a_caret_and_writes_nothing(here, capsys):
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        (["RC.jsonl", "-p", "redit", "--out", "o.csv"], "reddit"),
-        (["RC.jsonl", "-p", "reddit", "--out", "o.doc"], "extension"),
-        (["gone.jsonl", "-p", "reddit", "--out", "o.csv"], "does not exist"),
-        (["RC.jsonl", "-p", "reddit", "--out", "no/o.csv"], "does not exist"),
-        (["RC.jsonl", "-p", "reddit", "--out", "o.csv", "--from", "soon"], "no day"),
-        (["RC.jsonl", "-p", "reddit", "--out", "o.csv", "--text-column", "body"], "goes with --platform plain"),
-        (["RC.jsonl", "-p", "reddit", "--out", "o.csv", "--strategies", "gone.yaml"], "gone.yaml"),
-        (["RC.jsonl", "-p", "reddit", "--out", "o.csv", "--author-key", "gone"], "urandom"),
+        (["RC.jsonl", "--platform", "redit", "--out", "o.csv"], "reddit"),
+        (["RC.jsonl", "--platform", "reddit", "--out", "o.doc"], "extension"),
+        (["gone.jsonl", "--platform", "reddit", "--out", "o.csv"], "does not exist"),
+        (["RC.jsonl", "--platform", "reddit", "--out", "no/o.csv"], "does not exist"),
+        (["RC.jsonl", "--platform", "reddit", "--out", "o.csv", "--from", "soon"], "no day"),
+        (["RC.jsonl", "--platform", "reddit", "--out", "o.csv", "--text-column", "body"], "goes with --platform plain"),
+        (["RC.jsonl", "--platform", "reddit", "--out", "o.csv", "--strategies", "gone.yaml"], "gone.yaml"),
+        (["RC.jsonl", "--platform", "reddit", "--out", "o.csv", "--author-key", "gone"], "urandom"),
     ],
 )
 def test_what_the_user_can_fix_is_one_line(here, capsys, arguments, words):
@@ -74,7 +76,10 @@ def test_strategies_of_a_file_work_as_gmhp7k_did(here, capsys):
     (here / "ways.yaml").write_text(STRATEGIES)
     (here / "old.csv").write_text("id,text,label\n1,one,HOF\n2,two,NOT\n3,three,HOF\n")
     assert (
-        run(["collect", "RC.jsonl", "-p", "reddit", "--strategies", "ways.yaml", "--out", "o.parquet", "--json"]) == 0
+        run(
+            ["collect", "RC.jsonl", "--platform", "reddit", "--strategies", "ways.yaml", "--out", "o.parquet", "--json"]
+        )
+        == 0
     )
     done = json.loads(capsys.readouterr().out)
     assert done["taken"] == {"words": 2, "listed": 1, "trend": 4, "earlier": 2}
@@ -107,7 +112,7 @@ def test_strategies_of_a_file_work_as_gmhp7k_did(here, capsys):
 def test_a_fault_in_the_strategies_is_named(here, capsys, text, words):
     (here / "ways.yaml").write_text(text)
     (here / "old.csv").write_text("id,text,label\n1,one,HOF\n")
-    assert run(["collect", "RC.jsonl", "-p", "reddit", "--strategies", "ways.yaml", "--out", "o.parquet"]) == 2
+    assert run(["collect", "RC.jsonl", "--platform", "reddit", "--strategies", "ways.yaml", "--out", "o.parquet"]) == 2
     assert words in capsys.readouterr().err
     assert not (here / "o.parquet").exists()
 
@@ -137,9 +142,9 @@ def test_live_says_what_it_needs(here, capsys, monkeypatch, arguments, words):
 
 def test_an_archive_called_like_a_command_is_reached_by_its_path(here):
     (here / "live").write_bytes((here / "RC.jsonl").read_bytes())
-    assert run(["collect", "read", "./live", "-p", "plain", "--out", "o.csv"]) == 2  # no ending says what it is
+    assert run(["collect", "read", "./live", "--platform", "plain", "--out", "o.csv"]) == 2  # no ending says what it is
     (here / "live").rename(here / "withdraw.jsonl")
-    assert run(["collect", "withdraw.jsonl", "-p", "reddit", "--out", "o.csv"]) == 0
+    assert run(["collect", "withdraw.jsonl", "--platform", "reddit", "--out", "o.csv"]) == 0
 
 
 def test_files_of_earlier_collections_are_joined_and_say_what_they_said(here, capsys):
@@ -152,17 +157,20 @@ def test_files_of_earlier_collections_are_joined_and_say_what_they_said(here, ca
     }
     (here / "gab.jsonl").write_text(json.dumps(gab))
     assert (
-        run(["collect", "RC.jsonl", "-p", "reddit", "--rule", "tea", "--licence", "terms", "--out", "r.parquet"]) == 0
+        run(
+            ["collect", "RC.jsonl", "--platform", "reddit", "--rule", "tea", "--licence", "terms", "--out", "r.parquet"]
+        )
+        == 0
     )
-    assert run(["collect", "gab.jsonl", "-p", "gab", "--out", "g.parquet"]) == 0
-    assert run(["collect", "r.parquet", "g.parquet", "-p", "plain", "--out", "both.parquet"]) == 0
+    assert run(["collect", "gab.jsonl", "--platform", "gab", "--out", "g.parquet"]) == 0
+    assert run(["collect", "r.parquet", "g.parquet", "--platform", "plain", "--out", "both.parquet"]) == 0
     both = pl.read_parquet("both.parquet")
     assert both["found"].to_list() == ["search, rule tea"] * 5 + ["search: everything"]
     assert both["source"].to_list() == ["reddit"] * 5 + ["gab"]
     assert both["licence"].to_list() == ["terms"] * 5 + [None]
     assert [json.loads(meta)["conversation"] for meta in both["meta"]] == ["t3_x"] * 5 + ["k1"]
     assert json.loads(both["meta"][0])["reply_to"] == "reddit:t3_x"
-    assert run(["collect", "both.parquet", "-p", "plain", "--rule", "Gab", "--out", "again.parquet"]) == 0
+    assert run(["collect", "both.parquet", "--platform", "plain", "--rule", "Gab", "--out", "again.parquet"]) == 0
     assert pl.read_parquet("again.parquet")["found"].to_list() == ["search: everything; then search, rule Gab"]
 
 
@@ -170,19 +178,21 @@ def test_equal_ids_with_other_texts_are_an_error_and_lose_no_post(here, capsys):
     (here / "jan.csv").write_text("id,text\n1,one\n2,two\n")
     (here / "feb.csv").write_text("id,text\n1,three\n2,four\n")
     (here / "o.csv").write_text("kept\n")
-    assert run(["collect", "jan.csv", "feb.csv", "-p", "plain", "--out", "o.csv"]) == 2
+    assert run(["collect", "jan.csv", "feb.csv", "--platform", "plain", "--out", "o.csv"]) == 2
     assert "feb.csv: id '1' was there before with another text" in capsys.readouterr().err
-    assert run(["collect", "jan.csv", "feb.csv", "-p", "plain", "--out", "o.csv"]) == 2  # and where it goes on, too
+    assert (
+        run(["collect", "jan.csv", "feb.csv", "--platform", "plain", "--out", "o.csv"]) == 2
+    )  # and where it goes on, too
     assert (here / "o.csv").read_text() == "kept\n"
     (here / "feb.csv").write_text("id,text\n1,one\n3,RT @ada four\n3,RT @ada four\n")
-    assert run(["collect", "jan.csv", "feb.csv", "-p", "plain", "--out", "o.csv", "--json"]) == 0
+    assert run(["collect", "jan.csv", "feb.csv", "--platform", "plain", "--out", "o.csv", "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["repeated"] == 2
     assert pl.read_csv("o.csv")["text"].to_list() == ["one", "two", "RT [USER] four"]
 
 
 def test_posts_of_a_json_list_without_ids_are_all_kept(here):
     (here / "list.json").write_text(json.dumps([{"text": "one"}, {"text": "two"}, {"text": "two"}]))
-    assert run(["collect", "list.json", "-p", "plain", "--out", "o.csv"]) == 0
+    assert run(["collect", "list.json", "--platform", "plain", "--out", "o.csv"]) == 0
     kept = [("list-1-1", "one"), ("list-1-2", "two"), ("list-1-3", "two")]
     assert pl.read_csv("o.csv").select("id", "text").rows() == kept
 
@@ -190,7 +200,7 @@ def test_posts_of_a_json_list_without_ids_are_all_kept(here):
 def test_a_post_that_its_author_changed_is_still_one_post(here, capsys):
     rows = [{**COMMENT, "id": "c1", "body": text} for text in ("tea", "tea, changed")]
     (here / "two.jsonl").write_text("\n".join(map(json.dumps, rows)))
-    assert run(["collect", "two.jsonl", "-p", "reddit", "--out", "o.parquet", "--json"]) == 0
+    assert run(["collect", "two.jsonl", "--platform", "reddit", "--out", "o.parquet", "--json"]) == 0
     done = json.loads(capsys.readouterr().out)
     assert (done["kept"], done["repeated"]) == (1, 1)
 
@@ -201,23 +211,23 @@ def test_a_plain_file_without_a_known_text_column_lists_its_columns_and_writes_n
     odd.write_csv(name) if name.endswith("csv") else odd.write_ndjson(name)
     (here / "o.csv").write_text("kept\n")
     for _ in range(2):
-        assert run(["collect", name, "-p", "plain", "--out", "o.csv"]) == 2
+        assert run(["collect", name, "--platform", "plain", "--out", "o.csv"]) == 2
         said = capsys.readouterr().err
         assert "it has Comment Text (raw), ID, stars. Name it with --text-column." in said
     assert (here / "o.csv").read_text() == "kept\n"
-    assert run(["collect", name, "-p", "plain", "--text-column", "Coment Text (raw)", "--out", "o.csv"]) == 2
+    assert run(["collect", name, "--platform", "plain", "--text-column", "Coment Text (raw)", "--out", "o.csv"]) == 2
     assert "Did you mean 'Comment Text (raw)'?" in capsys.readouterr().err
-    assert run(["collect", name, "-p", "plain", "--text-column", "Comment Text (raw)", "--out", "o.csv"]) == 0
+    assert run(["collect", name, "--platform", "plain", "--text-column", "Comment Text (raw)", "--out", "o.csv"]) == 0
     assert "don't keep: stars. davy convert keeps every column." in capsys.readouterr().err
     assert pl.read_csv("o.csv").select("id", "text").rows() == [("a", "one"), ("b", "two")]
 
 
 def test_lines_of_another_platform_are_not_taken_for_reddits(here, capsys):
     (here / "gab.jsonl").write_text(json.dumps({"id": 7, "body": "tea at Gab", "created_at": "2022-03-16"}))
-    assert run(["collect", "gab.jsonl", "-p", "reddit", "--out", "o.parquet"]) == 0
+    assert run(["collect", "gab.jsonl", "--platform", "reddit", "--out", "o.parquet"]) == 0
     assert "See that --platform is right" in capsys.readouterr().err
-    assert run(["collect", "gab.jsonl", "-p", "gab", "--out", "g.csv"]) == 0
-    assert run(["collect", "g.csv", "-p", "reddit", "--out", "o2.parquet"]) == 2
+    assert run(["collect", "gab.jsonl", "--platform", "gab", "--out", "g.csv"]) == 0
+    assert run(["collect", "g.csv", "--platform", "reddit", "--out", "o2.parquet"]) == 2
     assert "has posts of gab, not of reddit" in capsys.readouterr().err
 
 
@@ -237,7 +247,7 @@ def test_corpora_need_no_archive_and_repeated_ids_are_told(here, capsys):
 
 def test_listed_accounts_are_counted_one_by_one(here, capsys):
     (here / "ways.yaml").write_text("strategies: [{kind: profiles, profiles: ['@Ada', u/nobody]}]")
-    assert run(["collect", "RC.jsonl", "-p", "reddit", "--strategies", "ways.yaml", "--out", "o.parquet"]) == 0
+    assert run(["collect", "RC.jsonl", "--platform", "reddit", "--strategies", "ways.yaml", "--out", "o.parquet"]) == 0
     rows = [line.split() for line in capsys.readouterr().out.splitlines()]
     assert ["ada", "10"] in rows
     assert ["nobody", "0"] in rows
@@ -247,7 +257,7 @@ def test_a_span_that_ends_before_it_begins_is_told(here, capsys):
     given = [
         "collect",
         "RC.jsonl",
-        "-p",
+        "--platform",
         "reddit",
         "--out",
         "o.parquet",

@@ -92,7 +92,7 @@ def test_show_prints_the_plan_and_no_hurtful_word_but_in_names_of_boards(capsys)
         (["--judge", "two=nosuchmodel"], "There is no model 'nosuchmodel'"),
         (["--judge", "two=column:text"], "Column 'text' holds no numbers"),
         (["--judge", "two=column:tox", "--judge", "tow=column:tox"], "the plan has no judge 'tow'; it asks one, two."),
-        (["--judge", "two=column:tox", "--pool", "0"], "--pool is 0"),
+        (["--judge", "two=column:tox", "--pool-size", "0"], "--pool-size is 0"),
         (["--judge", "two=column:tox", "--seed", "-1"], "--seed is -1"),
         (["--judge", "two=column:tox", "--plan", "edoss"], "There is no plan 'edoss'"),
     ],
@@ -117,7 +117,7 @@ def test_a_pool_can_be_asked_for_where_the_plan_has_none(posts, capsys):
     plan = posts.parent / "two.yaml"
     plan.write_text("name: two\nsamplers:\n  - random: {n: 10}\n", encoding="utf-8")
     out = posts.parent / "out.parquet"
-    assert run(["sample", str(posts), "--plan", str(plan), "--pool", "50", "--out", str(out), "--json"]) == 0
+    assert run(["sample", str(posts), "--plan", str(plan), "--pool-size", "50", "--out", str(out), "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["pools"]["all"] == {"posts": 400, "pool": 50, "notes": []}
 
 

@@ -28,7 +28,20 @@ def posts(tmp_path):
 def test_posts_are_split_and_pairs_stay_together(posts, tmp_path, capsys):
     out = tmp_path / "split.csv"
     assert (
-        run(["split", str(posts), "--plan", "80/20", "--column", "mine", "--near-duplicates", "0", "--out", str(out)])
+        run(
+            [
+                "split",
+                str(posts),
+                "--plan",
+                "80/20",
+                "--split-column",
+                "mine",
+                "--near-duplicates",
+                "0",
+                "--out",
+                str(out),
+            ]
+        )
         == 0
     )
     assert "no group crosses" in capsys.readouterr().err
@@ -67,7 +80,7 @@ def test_show_prints_a_plan(capsys):
         (["--plan", "80/20", "--replace", "--group", "thread"], "no column 'thread' to split by"),
         (["--plan", "80/20", "--replace", "--near-duplicates", "3"], "0.3 to 1, not 3"),
         (["--plan", "memes", "--replace"], "no column 'kind' to split by"),
-        (["--check", "--column", "spilt"], "Did you mean 'split'?"),
+        (["--check", "--split-column", "spilt"], "Did you mean 'split'?"),
     ],
 )
 def test_what_cannot_be_done_is_said_in_one_line_and_writes_nothing(posts, tmp_path, capsys, arguments, said):

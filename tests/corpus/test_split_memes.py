@@ -109,7 +109,16 @@ def test_the_command_leaves_out_poor_memes_reports_leaks_and_says_so(folder, tmp
     posts = families().with_columns(**{"hate.gold": pl.lit("hateful")})
     posts = pl.concat([posts, posts.head(1).with_columns(id=pl.lit("x"), image=pl.lit("broken.png"))])
     posts.rename({"image": "img"}).write_ndjson(tmp_path / "memes.jsonl")
-    command = ["split", str(tmp_path / "memes.jsonl"), "--plan", "memes", "--images", str(folder), "--unseen", "30"]
+    command = [
+        "split",
+        str(tmp_path / "memes.jsonl"),
+        "--plan",
+        "memes",
+        "--images",
+        str(folder),
+        "--test-unseen",
+        "30",
+    ]
     off = ["--near-duplicates", "0", "--near-pictures", "0"]
     assert run([*command, *off, "--out", str(tmp_path / "s.jsonl"), "--json"]) == 0
     told = json.loads(capsys.readouterr().out)
@@ -127,7 +136,7 @@ def test_the_command_leaves_out_poor_memes_reports_leaks_and_says_so(folder, tmp
     ("more", "said"),
     [
         (["--images", "nowhere"], "nowhere is not a folder"),
-        (["--unseen", "lots"], "'lots' is not a size"),
+        (["--test-unseen", "lots"], "'lots' is not a size"),
         (["--near-pictures", "900", "--images", "."], "1 to 255 differing bits"),
     ],
 )

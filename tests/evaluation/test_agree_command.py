@@ -56,7 +56,7 @@ def coefficients(study):
 
 
 def test_phases_and_leave_one_out_have_the_shape_of_gmhp7ks_table_4(davy, long_file, answers):
-    code, out, _ = davy("agree", long_file, "--label", "hs", "--label", "m_hs", "--by", "phase", "--json")
+    code, out, _ = davy("agree", long_file, "--gold", "hs", "--gold", "m_hs", "--by", "phase", "--json")
     studies = json.loads(out)["studies"]
     assert code == 0
     assert [(s["question"], s["group"], s["items"]) for s in studies[:3]] == [
@@ -77,21 +77,21 @@ def test_phases_and_leave_one_out_have_the_shape_of_gmhp7ks_table_4(davy, long_f
 
 
 def test_the_table_names_both_scales_and_the_interval(davy, long_file):
-    code, out, err = davy("agree", long_file, "--label", "hs", "--by", "phase", "--seed", 3)
+    code, out, err = davy("agree", long_file, "--gold", "hs", "--by", "phase", "--seed", 3)
     assert code == 0
     for words in ("Landis & Koch", "McHugh", "Fleiss' κ", "Gwet's AC1", "without 6", "hs, 2.2: 43 items, 6 annotators"):
         assert words in out
     assert "percentile bootstrap over items, 1000 resamples, seed 3" in err
     assert "each pair" not in out
-    assert "each pair" in davy("agree", long_file, "--label", "hs", "--by", "phase", "--pairs")[1]
+    assert "each pair" in davy("agree", long_file, "--gold", "hs", "--by", "phase", "--pairs")[1]
 
 
 def test_the_same_seed_prints_the_same_and_the_order_of_rows_does_not_matter(davy, long_file, tmp_path):
-    first = davy("agree", long_file, "--label", "hs", "--json", "--seed", 1)
-    assert davy("agree", long_file, "--label", "hs", "--json", "--seed", 1) == first
+    first = davy("agree", long_file, "--gold", "hs", "--json", "--seed", 1)
+    assert davy("agree", long_file, "--gold", "hs", "--json", "--seed", 1) == first
     shuffled = tmp_path / "shuffled.parquet"
     pl.read_csv(long_file).sample(fraction=1, shuffle=True, seed=1).write_parquet(shuffled)
-    other = json.loads(davy("agree", shuffled, "--label", "hs", "--json", "--seed", 1)[1])
+    other = json.loads(davy("agree", shuffled, "--gold", "hs", "--json", "--seed", 1)[1])
     assert other["studies"] == json.loads(first[1])["studies"]
 
 
@@ -101,9 +101,9 @@ def test_a_wide_file_gives_what_the_long_one_gives(davy, long_file, answers, tmp
     people = ["ann", "ben", "cay", "dan", "eve", "fay"]
     rows = [("id", "text", *people), *((i, f"post {i}", *row) for i, row in enumerate(codes.tolist()))]
     wide.write_text("".join("\t".join(map(str, row)) + "\n" for row in rows))
-    chosen = [part for person in people for part in ("--annotator", person)]
-    study = json.loads(davy("agree", wide, "--wide", *chosen, "--label", "hs", "--json")[1])["studies"][0]
-    long = json.loads(davy("agree", long_file, "--label", "hs", "--by", "phase", "--json")[1])["studies"][0]
+    chosen = [part for person in people for part in ("--annotator-column", person)]
+    study = json.loads(davy("agree", wide, "--wide", *chosen, "--gold", "hs", "--json")[1])["studies"][0]
+    long = json.loads(davy("agree", long_file, "--gold", "hs", "--by", "phase", "--json")[1])["studies"][0]
     assert study["question"] == "hs"
     assert study["coefficients"] == long["coefficients"]
     assert study["pairs"][0]["annotators"] == ["ann", "ben"]
@@ -111,14 +111,25 @@ def test_a_wide_file_gives_what_the_long_one_gives(davy, long_file, answers, tmp
     code, _, err = davy("agree", wide, "--wide")
     assert code == 2
     assert "Column 'text'" in err
-    assert "Name the annotators' columns with --annotator" in err
+    assert "Name the annotators' columns with --annotator-column" in err
 
 
 def test_numbers_in_columns_of_two_types_are_the_same_labels(davy, tmp_path):
     path = tmp_path / "wide.csv"
     ann, ben = [1, 2, 3, 1, 2, 3, 1, 2, 3, 1], ["1.0", "2.0", "3.0", "1.0", "2.5", "3.0", "NA", "2.0", "3.0", "1.0"]
     path.write_text("id,ann,ben\n" + "".join(f"{i},{a},{b}\n" for i, (a, b) in enumerate(zip(ann, ben, strict=True))))
-    command = ["agree", path, "--wide", "--annotator", "ann", "--annotator", "ben", "--missing", "NA", "--json"]
+    command = [
+        "agree",
+        path,
+        "--wide",
+        "--annotator-column",
+        "ann",
+        "--annotator-column",
+        "ben",
+        "--missing",
+        "NA",
+        "--json",
+    ]
     found = json.loads(davy(*command)[1])["studies"][0]["coefficients"]
     assert next(it["value"] for it in found if it["name"] == "percent") == pytest.approx(8 / 9)
 
@@ -126,7 +137,7 @@ def test_numbers_in_columns_of_two_types_are_the_same_labels(davy, tmp_path):
 def test_wide_columns_named_question_and_annotator_are_several_questions(davy, tmp_path):
     path = tmp_path / "w.csv"
     path.write_text("id,hate.ann,hate.ben,kind.ann,kind.ben\n1,y,y,a|b,b|a\n2,n,y,NA,a\n3,n,n,b,b\n")
-    code, out, _ = davy("agree", path, "--wide", "--label", "hate", "--label", "kind", "--missing", "NA", "--json")
+    code, out, _ = davy("agree", path, "--wide", "--gold", "hate", "--gold", "kind", "--missing", "NA", "--json")
     hate, kind = json.loads(out)["studies"]
     assert code == 0
     assert coefficients(hate)["percent"] == pytest.approx(2 / 3)
@@ -142,7 +153,7 @@ def test_a_scheme_knows_spellings_order_and_where_a_question_does_not_apply(davy
         "p2,1,not sexist,none\np2,2,not sexist,none\np2,3,not sexist,none\n"
         "p3,1,sexist,3. animosity\np3,2,sexist,2. derogation\np3,3,sexist,3. animosity\n"
     )
-    line = ["agree", path, "--scheme", "edos", "--label", "sexist=label_sexist", "--label", "category=label_category"]
+    line = ["agree", path, "--scheme", "edos", "--gold", "sexist=label_sexist", "--gold", "category=label_category"]
     code, out, err = davy(*line, "--json")
     assert code == 0, err
     sexist, category = json.loads(out)["studies"]
@@ -195,7 +206,7 @@ def test_named_labels_in_order_get_ordinal_alpha(davy, tmp_path):
 @pytest.mark.parametrize("ending", ["json", "csv", "jsonl", "parquet"])
 def test_out_writes_every_figure(davy, long_file, tmp_path, ending):
     out = tmp_path / f"figures.{ending}"
-    code, _, err = davy("agree", long_file, "--label", "hs", "--out", out, "--subsets")
+    code, _, err = davy("agree", long_file, "--gold", "hs", "--out", out, "--subsets")
     assert code == 0
     assert f"Wrote {out}" in err
     if ending == "json":
@@ -246,14 +257,18 @@ GOOD = "item,annotator,label\n1,a,x\n1,b,y\n"
     [
         (
             GOOD,
-            ["--label", "lable"],
-            "has no column 'lable' (--label); it has item, annotator, label. Did you mean 'label'?",
+            ["--gold", "lable"],
+            "has no column 'lable' (--gold); it has item, annotator, label. Did you mean 'label'?",
         ),
         (GOOD, ["--by", "phase"], "has no column 'phase' (--by)"),
         ("a,b\n1,2\n", [], "has no column that looks like the item (the post that was labelled); it has a, b."),
-        ("item,b\n1,2\n", [], "has no column that looks like the annotator; it has item, b. Name it with --annotator"),
+        (
+            "item,b\n1,2\n",
+            [],
+            "has no column that looks like the annotator; it has item, b. Name it with --annotator-column",
+        ),
         ("item,annotator,b\n1,2,3\n", [], "has no column that looks like a label; it has item, annotator, b."),
-        (GOOD, ["--annotator", "annotator", "--annotator", "label"], "A long file has one --annotator column"),
+        (GOOD, ["--annotator-column", "annotator", "--annotator-column", "label"], "one --annotator-column"),
         (GOOD, ["--repeats", "never"], "--repeats 'never' is not known"),
         (GOOD, ["--coefficient", "fleis"], "Did you mean 'fleiss'?"),
         (GOOD, ["--interval", "t"], "Interval method 't' is unknown"),
@@ -261,7 +276,7 @@ GOOD = "item,annotator,label\n1,a,x\n1,b,y\n"
         (GOOD, ["--order", "x"], "must list two or more different labels"),
         (GOOD, ["--order", "x,z"], "Label 'y' is not among the labels given: x, z"),
         (GOOD, ["--scheme", "hate"], "Scheme 'hate' has no question 'label'"),
-        (GOOD, ["--scheme", "hate", "--label", "hate=label"], "'x' in column 'label' is not a label of 'hate'"),
+        (GOOD, ["--scheme", "hate", "--gold", "hate=label"], "'x' in column 'label' is not a label of 'hate'"),
         (f"item,annotator,label\n1,a,{'long ' * 20}\n", ["--order", "x,y"], "Label of 99 characters is not among"),
         (GOOD, ["--out", "no/folder/f.csv"], "The folder no/folder does not exist"),
         (GOOD, ["--out", "figures.xls"], "the extension does not say which format"),
@@ -290,7 +305,7 @@ def test_with_a_scheme_an_unasked_yes_or_no_question_counts_as_no(davy, tmp_path
     header = "id,annotator,hate,misogynistic\n"
     asked.write_text(header + "".join(f"{item},{who},{cells}\n" for item, who, cells in rows))
     filled.write_text(asked.read_text().replace("not hateful,\n", "not hateful,not misogynistic\n"))
-    line = ["--scheme", "gmhp7k", "--label", "misogynistic", "--label", "hate", "--json"]
+    line = ["--scheme", "gmhp7k", "--gold", "misogynistic", "--gold", "hate", "--json"]
     ours, theirs = (json.loads(davy("agree", path, *line)[1])["studies"] for path in (asked, filled))
     assert ours == theirs
     assert ours[0]["answers"] == 36
@@ -301,7 +316,7 @@ def test_with_a_scheme_an_unasked_yes_or_no_question_counts_as_no(davy, tmp_path
 @pytest.mark.parametrize("ending", ["html", "svg", "png"])
 def test_every_combination_of_annotators_is_drawn(davy, long_file, tmp_path, ending):
     out = tmp_path / f"figure.{ending}"
-    given = ("agree", long_file, "--label", "hs", "--by", "phase", "--resamples", "0")
+    given = ("agree", long_file, "--gold", "hs", "--by", "phase", "--resamples", "0")
     code, printed, _ = davy(*given, "--subsets", "--out", out)
     assert code == 0
     assert out.stat().st_size > 2_000
@@ -353,6 +368,6 @@ def test_bad_marks_are_one_clear_line(davy, tmp_path, old, new, said):
 def test_marks_need_a_row_an_answer(davy, tmp_path):
     file = tmp_path / "marks.csv"
     file.write_text("item,rationale.ann,rationale.ben\n1,0-4,0-4\n", encoding="utf-8")
-    code, _, told = davy("agree", file, "--scheme", "hate-rationales", "--wide", "--label", "rationale")
+    code, _, told = davy("agree", file, "--scheme", "hate-rationales", "--wide", "--gold", "rationale")
     assert code == 2
     assert "without --wide" in told

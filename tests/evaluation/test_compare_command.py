@@ -54,7 +54,7 @@ def test_one_file_a_system_and_a_folder_of_them_give_a_report(eighty, capsys):
     for name in ("team-10", "team-40", "team-70"):
         frame = wide.select("id", pl.col(name).alias("sexist.label")).sample(fraction=1, shuffle=True, seed=1)
         frame.write_csv(folder / "systems" / f"{name}.csv")
-    options = ["--resamples", "50", "--test", "mcnemar", "--pairs", "all", "--out", str(folder / "report")]
+    options = ["--resamples", "50", "--test", "mcnemar", "--test-pairs", "all", "--out", str(folder / "report")]
     arguments = ["compare", str(folder / "gold.csv"), "-p", str(folder / "systems"), "--scheme", "edos", *options]
     assert main([*arguments]) == 0
     printed = capsys.readouterr().out
@@ -91,7 +91,7 @@ def test_gold_with_a_plain_column_needs_no_scheme_and_scores_are_ranked_by_auroc
 
 def test_a_finished_board_is_summarised(tmp_path, capsys):
     pl.DataFrame({"team": list("abcd"), "f1": [0.9, 0.8, 0.6, 0.7]}).write_csv(tmp_path / "board.csv")
-    found = run(capsys, "--scores", tmp_path / "board.csv", "--column", "f1", "--baseline", "B6=0.75")
+    found = run(capsys, "--scores", tmp_path / "board.csv", "--score-column", "f1", "--baseline", "B6=0.75")
     assert found["q1"] == pytest.approx(0.675)
     assert found["sd"] == pytest.approx(np.std([0.9, 0.8, 0.6, 0.7], ddof=1), abs=1e-12)
     assert found["beats"] == {"B6": 0.5}
@@ -100,8 +100,8 @@ def test_a_finished_board_is_summarised(tmp_path, capsys):
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        (["--scores", "{}/board.csv", "--column", "f2"], "no column 'f2'"),
-        (["--scores", "{}/board.csv", "--column", "team"], "row 1, column 'team'"),
+        (["--scores", "{}/board.csv", "--score-column", "f2"], "no column 'f2'"),
+        (["--scores", "{}/board.csv", "--score-column", "team"], "row 1, column 'team'"),
         (["--scores", "{}/board.csv", "--baseline", "B6"], "NAME=FIGURE"),
         (["{}/gold.csv"], "Say what to compare"),
         (["{}/gold.csv", "-p", "{}/short.csv"], "no prediction for 1 of 2"),

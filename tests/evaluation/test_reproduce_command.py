@@ -130,7 +130,7 @@ def test_unlabelled_posts_are_looked_for_before_anything_trains(folder, capsys):
         (["edos", "--data", "gmhp7k"], "holds no file of edos"),
         (["edos", "--data", "edos", "--encoder", "B9=x"], "no transformer row 'B9'"),
         (["edos", "--data", "edos", "-m", "gone"], "no model 'gone'"),
-        (["edos", "--data", "edos", "--only", "B03"], "no row 'B03' (--only)"),
+        (["edos", "--data", "edos", "--row", "B03"], "no row 'B03' (--row)"),
         (["edos", "--data", "edos", "--out", "edos/edos_labelled_aggregated.csv"], "is a file"),
     ],
 )

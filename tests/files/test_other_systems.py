@@ -86,10 +86,10 @@ def test_the_modules_are_really_gone(bare):
         ("clean", "posts.csv", "--recipe", "edos", "--out", "out.csv"),
         ("split", "posts.csv", "--plan", "80/20", "--gold", "hate=label", "--out", "out.csv"),
         ("describe", "posts.csv", "--out", "about"),
-        ("agree", "posts.csv", "--item", "text", "--annotator", "who", "--label", "label"),
+        ("agree", "posts.csv", "--id-column", "text", "--annotator-column", "who", "--gold", "label"),
         ("train", "posts.csv", "--kind", "tfidf", "--gold", "hate=label", "--out", "model"),
         ("evaluate", "posts.csv", "--model", "keywords:words.txt", "--gold", "hate=label", "--out", "figures"),
-        ("meme", "benchmark", "--size", "160", "--out", "memes"),
+        ("meme", "benchmark", "--memes", "160", "--out", "memes"),
     ],
     ids=lambda arguments: " ".join(arguments[:2]),
 )  # fmt: skip

@@ -144,7 +144,7 @@ def test_a_replaced_text_leaves_the_picture_as_it_was():
 
 def test_the_command_writes_a_folder_in_the_shape_of_the_challenge(tmp_path, capsys):
     out = tmp_path / "memes"
-    assert run(["meme", "benchmark", "--out", str(out), "--size", "160", "--seed", "2"]) == 0
+    assert run(["meme", "benchmark", "--out", str(out), "--memes", "160", "--seed", "2"]) == 0
     rows = [json.loads(line) for split in SPLITS for line in (out / f"{split}.jsonl").read_text().splitlines()]
     assert len(rows) == 160 == len(list((out / "img").iterdir()))
     assert {"id", "img", "label", "text", "kind", "group", "parent", "caption"} <= set(rows[0])
@@ -153,8 +153,8 @@ def test_the_command_writes_a_folder_in_the_shape_of_the_challenge(tmp_path, cap
             assert max(picture.size) <= 256
     card = (out / "README.md").read_text()
     assert "CC BY 4.0" in card
-    assert "--size 160 --seed 2" in card
-    assert run(["meme", "benchmark", "--out", str(out), "--size", "160"]) == 2
+    assert "--memes 160 --seed 2" in card
+    assert run(["meme", "benchmark", "--out", str(out), "--memes", "160"]) == 2
     assert "memes" in capsys.readouterr().err
 
 

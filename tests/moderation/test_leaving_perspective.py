@@ -93,7 +93,7 @@ def test_a_team_leaves_perspective(site, words_file, tmp_path, hook):
     log, out = tmp_path / "perspective.jsonl", tmp_path / "migration"
     old_log(log)
     model = f"keywords:{words_file}@hate"
-    assert run(["migrate", "compare", str(log), "--model", model, "--threshold", "0.7", "--out", str(out)]) == 0
+    assert run(["migrate", "compare", str(log), "--model", model, "--flagged-from", "0.7", "--out", str(out)]) == 0
     compared = json.loads((out / "compare.json").read_text(encoding="utf-8"))["attributes"]["IDENTITY_ATTACK"]
     assert {lang: it["posts"] for lang, it in compared["languages"].items()} == dict.fromkeys(RUDE, 750)
     assert all(it["kept_flags"]["value"] > 0.8 for it in compared["languages"].values())

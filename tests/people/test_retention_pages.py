@@ -82,10 +82,10 @@ def test_the_shell_shows_sets_and_applies_rules(old_posts):
         return CliRunner().invoke(app, command, input=sure)
 
     assert "nothing is deleted by age" in run().output
-    assert "As of now 3 would" in run("--set", "shadow posts=90").output
+    assert "As of now 3 would" in run("--keep", "shadow posts=90").output
     assert "shadow posts" in run().output
-    assert run("--set", "posts=90").exit_code != 0
-    assert run("--set", "decisions").exit_code != 0
+    assert run("--keep", "posts=90").exit_code != 0
+    assert run("--keep", "decisions").exit_code != 0
     assert "Nothing was removed" in run("--apply", sure="n\n").output
     assert left(old_posts) == 3
     assert "3 removed" in run("--apply", "--yes").output

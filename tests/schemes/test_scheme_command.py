@@ -165,7 +165,7 @@ def test_copy_does_not_write_over_a_file_unless_told(davy, tmp_path):
     assert code == 2
     assert "is there already" in err
     assert path.read_text(encoding="utf-8") == "precious"
-    assert davy("scheme", "copy", "edos", "--out", path, "--force")[0] == 0
+    assert davy("scheme", "copy", "edos", "--out", path, "--replace")[0] == 0
     assert path.read_bytes() == schemes.text_of("edos")
 
 
@@ -179,7 +179,7 @@ def test_copy_writes_to_the_screen(davy):
         (["nothing", "--out", "x.yaml"], "There is no scheme 'nothing'"),
         (["edos", "--out", "nowhere/x.yaml"], "does not exist"),
         (["edos", "--out", "."], "is a folder"),
-        (["edos", "--out", ".", "--force"], "is a folder"),
+        (["edos", "--out", ".", "--replace"], "is a folder"),
         (["edos", "--out", "x.yaml", "--as", "My Scheme"], "can't be a scheme's name"),
         (["edos", "--out", "x.yaml", "--as", "hate"], "is a scheme that Davy ships"),
         (["edos"], "Missing option"),

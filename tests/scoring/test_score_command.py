@@ -106,7 +106,7 @@ def test_reasons_are_written_over_only_where_that_was_said(folder, capsys):
         (["--text", "a", "--text-column", "tweet"], "--text-column goes with a file"),
         (["--text", "a", "--prefix", "z"], "--prefix goes with a file"),
         (["--text", "a", "--replace"], "--replace goes with a file"),
-        (["--text", "a", "--no-resume"], "--resume goes with a file"),
+        (["--text", "a", "--fresh"], "--resume goes with a file"),
         (["--text", "a", "--batch", "3"], "--batch goes with a file"),
         (["--text", "a", "--engine", "ray"], "--engine goes with a file"),
     ],

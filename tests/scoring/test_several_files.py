@@ -78,7 +78,7 @@ def test_answers_of_two_files_are_one_study(tmp_path, monkeypatch, capsys):
     pl.DataFrame(rows).write_csv("all.csv")
     found = []
     for files in (["a.csv", "b.csv"], ["all.csv"]):
-        assert run(["agree", *files, "--label", "hate", "--json", "--resamples", "0"]) == 0
+        assert run(["agree", *files, "--gold", "hate", "--json", "--resamples", "0"]) == 0
         found.append(json.loads(capsys.readouterr().out)["studies"])
     assert found[0] == found[1]
 

@@ -136,6 +136,6 @@ def test_posts_are_hidden_from_the_shell(site, ids, tmp_path):
     database = ["--database", site.settings.database]
     assert run(["project", "hide", "p", str(tmp_path / "ids.txt"), "2", *database]) == 0
     assert GREEN not in site.as_("annotator").get("/posts?project=p").text
-    assert run(["project", "hide", "p", "1", "--show", *database]) == 0
+    assert run(["project", "hide", "p", "1", "--undo", *database]) == 0
     assert GREEN in site.as_("annotator").get("/posts?project=p").text
     assert run(["project", "hide", "p", "nowhere", *database]) == 2

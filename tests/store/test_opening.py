@@ -159,7 +159,7 @@ def test_a_database_from_before_the_first_release_says_how_to_export_it_and_stay
             open_store(database_url, **options)
         assert f"before the first release (version {version})" in caught.value.message
         assert "checkout from before 2026-11-19" in caught.value.message
-        assert "davy project export PROJECT --phases all --out FILE --database " in caught.value.message
+        assert "davy project export PROJECT --phase all --out FILE --database " in caught.value.message
         assert "\n" not in caught.value.message
     with pytest.raises(UserError, match="before the first release"):
         inspect_versions(database_url)

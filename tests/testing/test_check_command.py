@@ -108,13 +108,13 @@ def test_a_baseline_that_can_t_be_compared_says_why(davy, tiny, words, tmp_path)
     first, other = words("one.txt", "away"), words("two.txt", "worse")
     base = tmp_path / "b1"
     davy("check", tiny, "--model", first, "--out", base)
-    code, out, err = davy("check", tiny, "--model", first, "--model", other, "--baseline", base)
+    code, out, err = davy("check", tiny, "--model", first, "--model", other, "--earlier-run", base)
     assert code == 0
     assert "0 cases fixed" in out
     assert err.count("Not compared") == 1
     assert f"Not compared: {base} has {first}, not {other}." in " ".join(err.split())
     tiny.write_text(tiny.read_text("utf-8").replace("name: tiny", "name: small"), encoding="utf-8")
-    _, _, err = davy("check", tiny, "--model", first, "--baseline", base)
+    _, _, err = davy("check", tiny, "--model", first, "--earlier-run", base)
     assert f"Not compared: {base} has the suite tiny, not small." in " ".join(err.split())
     _, _, err = davy("check", tiny, "--model", other, "--out", base)
     assert "Not compared" not in err, "nobody named the last run in the folder"
@@ -180,7 +180,7 @@ def test_what_is_wrong_is_one_line_and_exit_code_2(davy, tiny, words, tmp_path):
         (("check", tiny, "--model", "keyword:x"), "keyword"),
         (("check", tiny, "--model", model, "--model", model), "is named twice"),
         (("check", tiny, "--model", model, "--gate", tmp_path / "no.yaml"), "can't be read"),
-        (("check", tiny, "--model", model, "--baseline", tmp_path / "no.json"), "no earlier run"),
+        (("check", tiny, "--model", model, "--earlier-run", tmp_path / "no.json"), "no earlier run"),
         (("check", tiny, "--model", model, "--question", "sexist"), "does not answer 'sexist'"),
     ):
         code, _, err = davy(*arguments)
@@ -342,7 +342,7 @@ def test_robustness_is_tested_on_any_labelled_file(davy, words, tmp_path):
     (tmp_path / "posts.csv").write_text("nr,body,class\n" + rows)
     model = words("one.txt", "baker")
     code, out, err = davy(
-        "check", f"robustness:{tmp_path / 'posts.csv'}", "--label", "class", "--model", model, "--json"
+        "check", f"robustness:{tmp_path / 'posts.csv'}", "--gold", "class", "--model", model, "--json"
     )
     assert code == 0, err
     made = json.loads(out)
@@ -352,7 +352,7 @@ def test_robustness_is_tested_on_any_labelled_file(davy, words, tmp_path):
     assert parts["homoglyphs"]["accuracy"]["value"] < 1.0
     code, _, err = davy("check", f"robustness:{tmp_path / 'posts.csv'}", "--model", model)
     assert code == 2
-    assert "--label COLUMN" in err
+    assert "--gold COLUMN" in err
 
 
 def test_an_id_of_two_posts_in_a_file_for_robustness_is_one_line(davy, words, tmp_path):

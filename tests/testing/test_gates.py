@@ -90,7 +90,7 @@ def test_a_drop_against_the_baseline_has_a_limit(small, gate_file):
 def test_a_drop_without_a_baseline_does_not_pass(small, gate_file):
     found = judged(gate_file("drop: 0.05\n"), summed(small, angry), None)
     assert not found["drop against the baseline"].passed
-    assert "--baseline" in found["drop against the baseline"].reason
+    assert "--earlier-run" in found["drop against the baseline"].reason
 
 
 def test_changes_name_what_was_fixed_and_broken(small):

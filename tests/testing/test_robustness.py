@@ -48,7 +48,7 @@ def test_a_change_that_has_nothing_to_work_on_makes_no_case():
 
 
 def test_a_label_that_the_question_does_not_know_is_named_with_its_row():
-    with pytest.raises(UserError, match=r"Row 1 has 'maybe' in column 'label'.*--label"):
+    with pytest.raises(UserError, match=r"Row 1 has 'maybe' in column 'label'.*--gold"):
         robustness(posts().with_columns(label=pl.lit("maybe")), QUESTION, label="label")
     with pytest.raises(UserError, match="No post has both"):
         robustness(posts().with_columns(label=pl.lit(None, dtype=pl.String)), QUESTION, label="label")

@@ -82,16 +82,16 @@ def test_cases_are_shown_masked_unless_plain_is_asked_for(davy):
         "emoji-en",
         "--functionality",
         "positive_confounder",
-        "--set",
+        "--case-set",
         "no emoji",
-        "--target",
+        "--identity",
         "women",
     )
-    _, out, _ = davy(*wanted, "--json", "--limit", 500)
+    _, out, _ = davy(*wanted, "--json", "--most", 500)
     shown = {case["text"] for case in json.loads(out) if case["template"] == "smile-13"}
     assert len(shown) == 3
     assert all("*" in text for text in shown)
-    _, out, _ = davy("--plain", *wanted, "--json", "--limit", 500)
+    _, out, _ = davy("--plain", *wanted, "--json", "--most", 500)
     plain = {case["text"] for case in json.loads(out) if case["template"] == "smile-13"}
     assert not any("*" in text for text in plain)
 
@@ -130,7 +130,7 @@ def test_add_keeps_comments_and_ids_and_brings_the_counts_up_to_date(davy, mine)
     before = {case.id: case.text for case in suites.load(mine).cases}
     code, _, err = davy(
         *("suite", "add", mine, "--functionality", "praise", "--id", "p-2"),
-        *("--text", "I like {group}", "--version", "polarity=I fear {group}"),
+        *("--template", "I like {group}", "--perturbation", "polarity=I fear {group}"),
     )
     assert code == 0, err
     assert "4 cases more, 8 in all" in err
@@ -147,25 +147,25 @@ def test_add_keeps_comments_and_ids_and_brings_the_counts_up_to_date(davy, mine)
 def test_add_refuses_what_does_not_fit_and_changes_nothing(davy, mine):
     before = mine.read_bytes()
     for wrong, said in (
-        (("--functionality", "prase", "--id", "p-2", "--text", "x"), "Did you mean 'praise'?"),
-        (("--functionality", "praise", "--id", "p-1", "--text", "x"), "Two templates have the id 'p-1'"),
-        (("--functionality", "praise", "--id", "p-2", "--text", "{nobody}"), "no lexicon of that name"),
-        (("--functionality", "praise", "--id", "p-2", "--text", "x", "--version", "y"), "must be SET=TEXT"),
+        (("--functionality", "prase", "--id", "p-2", "--template", "x"), "Did you mean 'praise'?"),
+        (("--functionality", "praise", "--id", "p-1", "--template", "x"), "Two templates have the id 'p-1'"),
+        (("--functionality", "praise", "--id", "p-2", "--template", "{nobody}"), "no lexicon of that name"),
+        (("--functionality", "praise", "--id", "p-2", "--template", "x", "--perturbation", "y"), "must be SET=TEXT"),
     ):
         code, _, err = davy("suite", "add", mine, *wrong)
         assert code == 2
         assert said in err
         assert mine.read_bytes() == before
-    assert davy("suite", "add", "emoji-en", "--functionality", "append", "--id", "x", "--text", "x")[0] == 2
+    assert davy("suite", "add", "emoji-en", "--functionality", "append", "--id", "x", "--template", "x")[0] == 2
 
 
 def test_copy_takes_the_word_lists_along(davy, tmp_path):
     out = tmp_path / "own.yaml"
     assert davy("suite", "copy", "emoji-en", "--out", out)[0] == 0
     assert suites.load(out).digest == suites.load("emoji-en").digest
-    assert davy("suite", "copy", "emoji-en", "--out", out, "--as", "own", "--force")[0] == 0
+    assert davy("suite", "copy", "emoji-en", "--out", out, "--as", "own", "--replace")[0] == 0
     assert suites.load(out).name == "own"
-    assert davy("suite", "copy", "emoji-en", "--out", out, "--as", "emoji-de", "--force")[0] == 2
+    assert davy("suite", "copy", "emoji-en", "--out", out, "--as", "emoji-de", "--replace")[0] == 2
     code, _, err = davy("suite", "copy", "emoji-en", "--out", out)
     assert code == 2
     assert "is there already" in err

@@ -37,7 +37,7 @@ def test_the_new_folder_has_the_numbers_and_the_old_one_stays(trained, tmp_path,
     assert made.thresholds == pytest.approx(found["thresholds"])
     assert made.temperatures == pytest.approx(found["temperatures"])
     assert folders.read(trained) == before
-    assert run(["calibrate", "mine", "posts.csv", "--out", "again", "--threshold", "precision=0.9"]) == 0
+    assert run(["calibrate", "mine", "posts.csv", "--out", "again", "--threshold-rule", "precision=0.9"]) == 0
     printed = capsys.readouterr()
     assert all(word in printed.out for word in ("temperature", "threshold", "precision", "recall"))
     # All 60 posts were learnt by heart, so that they ask for certainty: the bound is told.
@@ -87,7 +87,7 @@ def test_posts_that_the_detector_did_not_judge_set_no_numbers():
 def test_what_can_not_be_calibrated_is_one_line(trained, capsys):
     for arguments, message in (
         (["embedded", "posts.csv", "--out", "x"], "can't be saved"),
-        (["mine", "posts.csv", "--out", "x", "--threshold", "best"], "is no rule for a threshold"),
+        (["mine", "posts.csv", "--out", "x", "--threshold-rule", "best"], "is no rule for a threshold"),
         (["mine", "gone.csv", "--out", "x"], "does not exist"),
     ):
         assert run(["calibrate", *arguments]) == 2

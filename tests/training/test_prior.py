@@ -70,7 +70,7 @@ def posts(tmp_path, monkeypatch):
 
 def test_calibrating_with_a_prior_saves_probabilities_that_have_its_mean(posts, tmp_path, capsys):
     assert run(["calibrate", "mine", "dev.csv", "--out", "half", "--json"]) == 0
-    assert run(["calibrate", "mine", "dev.csv", "--prior", "0.02", "--out", "rare", "--json"]) == 0
+    assert run(["calibrate", "mine", "dev.csv", "--prevalence", "0.02", "--out", "rare", "--json"]) == 0
     half, rare = (json.loads(line) for line in capsys.readouterr().out.replace("}\n{", "}\0{").split("\0"))
     assert rare["after"]["hate"]["share of yes"] == pytest.approx(0.02, rel=0.05)
     assert rare["after"]["hate"]["log loss"] < rare["before"]["hate"]["log loss"] / 2
@@ -102,7 +102,7 @@ def test_a_detector_is_moved_where_it_knows_its_share_and_refused_where_not(post
     assert there.score(posts).thresholds == known.score(posts).thresholds
     back = at_prevalence(at_prevalence(known, {"hate": 0.5}), None)
     np.testing.assert_allclose(back.score(posts).positive("hate"), known.score(posts).positive("hate"), atol=1e-9)
-    with pytest.raises(UserError, match="--prior"):
+    with pytest.raises(UserError, match="--prevalence"):
         at_prevalence(load("mine"), 0.02)
     with pytest.raises(UserError, match="no yes/no question 'spam'"):
         at_prevalence(known, {"spam": 0.1})

@@ -77,7 +77,7 @@ def test_a_calibration_is_written_to_a_folder_of_its_own(train, tmp_path, capsys
 
 def test_what_was_calibrated_is_kept_by_an_export(train, tmp_path):
     assert train("transformer") == 0
-    assert run(["calibrate", "run/seed-1/model", "posts.csv", "--threshold", "recall=1.0", "--out", "better"]) == 0
+    assert run(["calibrate", "run/seed-1/model", "posts.csv", "--threshold-rule", "recall=1.0", "--out", "better"]) == 0
     assert run(["export", "better", "--exact", "--out", "small"]) == 0
     before, after = folders.read(Path("better")), load("small")
     assert before.thresholds

@@ -1,7 +1,8 @@
 """Put baselines and human performance on a board: files of predictions in, marked submissions out.
 
-A file has `id` and, for each question, `Q.label` (what `davy reproduce edos --predictions DIR` and `davy score` write),
-or `id` and `label` for one task. Rows about other posts are passed over, so one file serves every phase that it covers.
+A file has `id` and, for each question, `Q.label` (what `davy score` and `davy reproduce edos --predictions-out DIR`
+write), or `id` and `label` for one task. Rows about other posts are passed over, so one file serves
+every phase that it covers.
 """
 
 from __future__ import annotations

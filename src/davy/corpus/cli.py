@@ -83,7 +83,7 @@ def _summary(about: object) -> dict[str, object]:
     return asdict(about)  # type: ignore[call-overload, no-any-return]
 
 
-@verb_command(convert_file, "files out corpus answers format encoding text_column id_column json")
+@verb_command(convert_file, "files out corpus each_answer format encoding text_column id_column json")
 def convert(
     run: Run[Conversion],
     out: str,
@@ -103,7 +103,7 @@ def convert(
 
       davy convert edos_labelled_aggregated.csv --corpus edos --out edos.parquet
 
-      davy convert gmhp7k/ --corpus gmhp7k --answers --out answers.parquet
+      davy convert gmhp7k/ --corpus gmhp7k --each-answer --out answers.parquet
 
       xzcat posts.jsonl.xz | davy convert - --format jsonl --out posts.csv
     """

@@ -30,7 +30,9 @@ def convert_file(
     ],
     out: Annotated[Path | str, Option("The file to write; '-' is stdout.", metavar="F2")],
     *,
-    answers: Annotated[bool, Option("With --corpus: a row for each person's answer, of every phase.")] = False,
+    answers: Annotated[
+        bool, Option("With --corpus: a row for each person's answer, of every phase.", "--each-answer")
+    ] = False,
     reporter: Reporter = SILENT,
 ) -> Conversion:
     """Write the posts of a file or a public corpus to `out`; a name without a format has the source's.
@@ -42,7 +44,9 @@ def convert_file(
     in_format = source.format if names_format(target) or not names_format(source.path) else None
     output_format(target, out_format)
     if answers and not source.corpus:
-        raise UserError("--answers needs --corpus: which of its columns are answers, only a corpus's description says.")
+        raise UserError(
+            "--each-answer needs --corpus: which of its columns are answers, only a corpus's description says."
+        )
     reporter.begin(f"Converting {short_name(source.path)}")
     if source.corpus:
         for option, value in (

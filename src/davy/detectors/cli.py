@@ -98,7 +98,7 @@ def add(
         str | None, typer.Option("--name", help="How people ask for it; else the model's own name.")
     ] = None,
     shadow: Annotated[
-        bool, typer.Option("--shadow", help="Answer only who asks for exactly this version (NAME@VERSION).")
+        bool, typer.Option("--as-shadow", help="Answer only who asks for exactly this version (NAME@VERSION).")
     ] = False,
     default: Annotated[bool, typer.Option("--default", help="Answer who names no detector.")] = False,
     threshold: Annotated[
@@ -115,7 +115,7 @@ def add(
 
         davy model add runs/mine/seed-0/model --name comments --default
 
-        davy model add embedded-en-large --shadow
+        davy model add embedded-en-large --as-shadow
 
         davy model add my-model/ --threshold hate=0.7
     """

@@ -89,6 +89,6 @@ def at_prevalence(scorer: Scorer, prevalence: Prevalence | None) -> Scorer:
     if move is None:
         raise UserError(
             f"{scorer.name} doesn't know at which share of yes its probabilities hold, so they can't be moved to "
-            f"another. Set them on your posts: davy calibrate {scorer.name} posts.csv --prior 0.02 --out mine"
+            f"another. Set them on your posts: davy calibrate {scorer.name} posts.csv --prevalence 0.02 --out mine"
         )
     return move(prevalence)

@@ -61,7 +61,9 @@ class ComparisonSettings:
         "macro_f1"
     )
     test: Annotated[str, Option("The paired test: bootstrap, mcnemar or randomisation.", metavar="T")] = "bootstrap"
-    pairs: Annotated[str, Option("Test neighbours on the board, or all pairs.", metavar="WHICH")] = "neighbours"
+    pairs: Annotated[str, Option("Test neighbours on the board, or all pairs.", "--test-pairs", metavar="WHICH")] = (
+        "neighbours"
+    )
     top: Annotated[int, Option("The error analysis is of the best K systems.", metavar="K", min=1)] = 10
     """How many of the best systems the error analysis is of."""
     marks: Annotated[Mapping[str, str], Options(mark_systems)] = field(default_factory=dict)
@@ -188,7 +190,7 @@ def summarise_file(
     if column is None:
         numeric = [name for name in frame.columns if frame[name].dtype.is_numeric()]
         if len(numeric) != 1:
-            raise UserError(f"{path} has {len(numeric)} columns of numbers. Name one: --column C")
+            raise UserError(f"{path} has {len(numeric)} columns of numbers. Name one: --score-column C")
         column = numeric[0]
     if column not in frame.columns:
         raise UserError(f"{path} has no column {column!r}; it has {', '.join(frame.columns)}")

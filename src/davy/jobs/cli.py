@@ -35,7 +35,7 @@ def list_(
     state: Annotated[
         str | None, typer.Option("--state", help="Only waiting, running, done, failed or cancelled ones.")
     ] = None,
-    limit: Annotated[int, typer.Option("--limit", help="How many, newest first.", min=1, max=10_000)] = 50,
+    limit: Annotated[int, typer.Option("--most", help="How many, newest first.", min=1, max=10_000)] = 50,
     database: Database = None,
     json: Json = False,
 ) -> None:

@@ -170,7 +170,7 @@ def study_table(
         if len(labels) > MOST_LABELS:
             raise UserError(
                 f"Column {question.column!r} has {len(labels):,} different answers, and {MOST_LABELS} are the most "
-                "that agreement is measured on. Is it a column of labels? Name another with --label"
+                "that agreement is measured on. Is it a column of labels? Name another with --gold"
             )
         groups = [None] if by is None else list(order_labels(table["group"].unique().to_list()))
         for group in groups:
@@ -196,7 +196,7 @@ def _answers_of(
     _refuse_unnamed(table, item, annotator)
     table = table.filter(pl.col("label").is_not_null())
     if table.is_empty():
-        raise UserError(f"Column {column!r} has no answers. Name another with --label")
+        raise UserError(f"Column {column!r} has no answers. Name another with --gold")
     return table
 
 

@@ -25,12 +25,14 @@ ANNOTATOR_NAMES = (
 LABEL_NAMES = ("label", "labels", "answer", "annotation", "value")
 
 
-def item_column(columns: Sequence[str], requested: str | None, file: str, *, option: str = "--item") -> str:
+def item_column(columns: Sequence[str], requested: str | None, file: str, *, option: str = "--id-column") -> str:
     """Return the column that says which item an answer is about."""
     return _find_column(columns, requested, ITEM_NAMES, file, option, "the item (the post that was labelled)")
 
 
-def annotator_column(columns: Sequence[str], requested: str | None, file: str, *, option: str = "--annotator") -> str:
+def annotator_column(
+    columns: Sequence[str], requested: str | None, file: str, *, option: str = "--annotator-column"
+) -> str:
     """Return the column that says who gave an answer."""
     return _find_column(columns, requested, ANNOTATOR_NAMES, file, option, "the annotator")
 
@@ -38,7 +40,7 @@ def annotator_column(columns: Sequence[str], requested: str | None, file: str, *
 def label_columns(columns: Sequence[str], requested: Sequence[str], file: str, taken: Sequence[str]) -> list[str]:
     """Return the columns that hold answers, one a question: those named, else `label`, else all that begin so."""
     for name in requested:
-        require(name, columns, file, "--label")
+        require(name, columns, file, "--gold")
     if requested:
         return list(requested)
     exact = [name for name in columns if name.casefold() in LABEL_NAMES and name not in taken]
@@ -47,7 +49,7 @@ def label_columns(columns: Sequence[str], requested: Sequence[str], file: str, t
     ]
     if not columns_of_labels:
         raise UserError(
-            f"{file} has no column that looks like a label; it has {', '.join(columns)}. Name one with --label, "
+            f"{file} has no column that looks like a label; it has {', '.join(columns)}. Name one with --gold, "
             "once a question"
         )
     return columns_of_labels
@@ -67,18 +69,16 @@ def wide_columns(
             if len(each) < 2:
                 raise UserError(
                     f"{file} needs two or more columns named {question}.ANNOTATOR; it has {', '.join(columns)}. "
-                    "Or name the annotators' columns with --annotator"
+                    "Or name the annotators' columns with --annotator-column"
                 )
         return by_question
     for name in people:
-        require(name, columns, file, "--annotator")
+        require(name, columns, file, "--annotator-column")
     chosen = list(people) or [name for name in columns if name not in taken]
     if len(chosen) < 2:
         raise UserError(f"{file} needs two or more annotators' columns; it has {', '.join(columns)}")
     if len(questions) > 1:
-        raise UserError(
-            "With --annotator columns a wide file has one question. Name one --label, or QUESTION.ANNOTATOR"
-        )
+        raise UserError("With --annotator-column a wide file has one question. Name one --gold, or QUESTION.ANNOTATOR")
     return {questions[0] if questions else "label": {name: name for name in chosen}}
 
 

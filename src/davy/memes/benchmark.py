@@ -97,7 +97,7 @@ def plan_benchmark(size: int, seed: int) -> dict[str, list[BenchmarkMeme]]:
     """Return the memes of each split, in an order and with ids that say nothing about them."""
     if not SMALLEST <= size <= LARGEST or size % GROUP:
         raise UserError(
-            f"--size is {size:,}; memes come in whole groups of {GROUP}, so give a multiple of {GROUP} "
+            f"--memes is {size:,}; memes come in whole groups of {GROUP}, so give a multiple of {GROUP} "
             f"from {SMALLEST:,} to {LARGEST:,}, such as {min(max(SMALLEST, size // GROUP * GROUP), LARGEST):,}."
         )
     used: set[str] = set()

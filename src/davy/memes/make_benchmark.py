@@ -161,8 +161,8 @@ GROUNDS: dict[str, Callable[[ImageDraw, str, str], None]] = {
 
 def make_benchmark(
     out: Annotated[Path, Option("The new folder to write.", metavar="DIR")],
-    size: Annotated[int, Option("How many memes; whole groups of 20.", metavar="N")] = 16_000,
-    seed: Annotated[int, Option("The same seed makes the same files.", metavar="S")] = 1,
+    size: Annotated[int, Option("How many memes; whole groups of 20.", "--memes", metavar="N")] = 16_000,
+    seed: Annotated[int, Option("The same seed makes the same files.")] = 0,
     *,
     workers: int | None = None,
     reporter: Reporter = SILENT,
@@ -231,7 +231,7 @@ def _card(planned: dict[str, list[BenchmarkMeme]], seed: int) -> str:
     ]
     size = sum(map(len, planned.values()))
     return _CARD.format(
-        command=f"davy meme benchmark --size {size} --seed {seed} --out FOLDER",
+        command=f"davy meme benchmark --memes {size} --seed {seed} --out FOLDER",
         version=__version__,
         kinds=" | ".join(kinds),
         rule="| --- " * (3 + len(kinds)) + "|",

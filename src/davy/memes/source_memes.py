@@ -50,14 +50,16 @@ class ReadingSettings:
     """`smallest` is the shortest side that a picture may have; `near` how many bits of two hashes may differ."""
 
     smallest: Annotated[int, Option("The shortest side that a picture may have.", metavar="PX")] = 100
-    near: Annotated[int, Option("How far apart duplicates' hashes (PDQ) may be.", metavar="BITS")] = NEAR
+    near: Annotated[
+        int, Option("How far apart duplicates' hashes (PDQ) may be.", "--near-pictures", metavar="BITS")
+    ] = NEAR
     ignore_text: Annotated[bool, Option("Cover the text first: one picture with two texts is a duplicate.")] = False
 
     def __post_init__(self) -> None:
         if self.smallest < 1:
             raise UserError(f"--smallest is {self.smallest}; give the shortest side in pixels, 1 or more.")
         if not 0 <= self.near <= 128:
-            raise UserError(f"--near is {self.near}; give 0 to 128 bits. PDQ's authors use {NEAR}.")
+            raise UserError(f"--near-pictures is {self.near}; give 0 to 128 bits. PDQ's authors use {NEAR}.")
 
 
 @dataclass(frozen=True, slots=True)

@@ -166,7 +166,8 @@ class Migration:
             *(_hardly(it) for it in self.comparisons if it.hardly_agrees),
             *(
                 f"{it.title}: no threshold is written, because {it.figures.threshold.note}. It takes posts on both "
-                "sides of the threshold, by the old scores and by the new: give a longer log, or another --threshold."
+                "sides of the threshold, by the old scores and by the new: "
+                "give a longer log, or another --flagged-from."
                 for it in self.comparisons
                 if it.figures.threshold.value is None
             ),
@@ -203,7 +204,7 @@ def compare_log(
         Mapping[str, float] | None,
         Option(
             "From where on you flagged: 0.5, or TOXICITY=0.8; repeat. Else 0.7.",
-            "--threshold",
+            "--flagged-from",
             metavar="[A=]T",
             read=parse_thresholds,
         ),
@@ -271,7 +272,7 @@ def parse_thresholds(given: Sequence[str]) -> dict[str, float]:
         except ValueError:
             value = -1.0
         if not 0 < value <= 1:
-            raise UserError(f"--threshold {one!r} is no threshold. Write 0.7, or TOXICITY=0.8.")
+            raise UserError(f"--flagged-from {one!r} is no threshold. Write 0.7, or TOXICITY=0.8.")
         parsed[name.upper()] = value
     return parsed
 
@@ -283,7 +284,7 @@ def _thresholds_of(attributes: Iterable[str], given: Mapping[str, float], log: s
     for name, cut in given.items():
         if name and name.casefold() not in by_fold:
             raise UserError(
-                f"--threshold {name}={cut:g}: {display_name(log)} has no scores of {name}; "
+                f"--flagged-from {name}={cut:g}: {display_name(log)} has no scores of {name}; "
                 f"it has {', '.join(by_fold.values())}.{nearest(name, by_fold.values())}"
             )
         if name:

@@ -288,7 +288,9 @@ def attack_target(
     *,
     out: Annotated[Path | None, Option("Where to write what got through.", "--out -o")] = None,
     question: Annotated[str | None, Option("The yes/no question; default: the first.")] = None,
-    label: Annotated[str | None, Option("The column with the seeds' true labels; default: QUESTION.gold.")] = None,
+    label: Annotated[
+        str | None, Option("The column with the seeds' true labels; default: QUESTION.gold.", "--gold", metavar="C")
+    ] = None,
     strategies: Annotated[Sequence[str], Option(f"One of {', '.join(STRATEGIES)}; again for more.", "--strategy")] = (),
     tries: Annotated[int, Option("Texts a seed and strategy.", min=1, max=50)] = TRIES,
     most: Annotated[int, Option("How many seeds to take.", min=1)] = MOST_SEEDS,

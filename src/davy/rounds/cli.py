@@ -106,7 +106,9 @@ def open_(
         ),
     ],
     name: Annotated[str | None, typer.Option("--name", help="What the round is called.")] = None,
-    emoji: Annotated[bool, typer.Option("--emoji/--no-emoji", help="Whether an entry needs an emoji.")] = True,
+    emoji: Annotated[
+        bool, typer.Option("--require-emoji/--no-require-emoji", help="Whether an entry needs an emoji.")
+    ] = True,
     lang: Annotated[list[str] | None, typer.Option("--lang", help="A language that entries may have.")] = None,
     shortest: Annotated[int, typer.Option("--shortest", help="The fewest characters of an entry.")] = 3,
     longest: Annotated[int, typer.Option("--longest", help="The most characters of an entry.")] = 280,
@@ -159,7 +161,7 @@ def open_(
     console.note(f"Round {made.number} of {found.id} is open against {', '.join(targets)}.")
 
 
-@verb_command(attack_target, "seeds target out question label strategy tries most seed json")
+@verb_command(attack_target, "seeds target out question gold strategy tries most seed json")
 def attack(
     run: Run[AttackResult],
     out: Path | None,

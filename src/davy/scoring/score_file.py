@@ -162,7 +162,7 @@ def score_file(
     ] = True,
     why: Annotated[bool, Option("Say which words carried the decision.", "--explain")] = False,
     resume: Annotated[
-        bool | None, Option("Insist on going on where a run stopped, or start afresh.", "--resume/--no-resume")
+        bool | None, Option("Insist on going on where a run stopped, or start afresh.", "--resume/--fresh")
     ] = None,
     images: Annotated[
         Path | None, Option("The folder with the pictures that posts name: ocr:MODEL, meme models.", metavar="DIR")

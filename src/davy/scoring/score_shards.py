@@ -152,7 +152,7 @@ def _prepare(target: FileFolder, identity: dict[str, Any], resume: bool | None) 
     if before is not None and not same and resume is None:
         raise UserError(
             f"{hide_password(target.url)} holds the shards of another run. "
-            "Name another folder, or write over them: --no-resume."
+            "Name another folder, or write over them: --fresh."
         )
     if same and resume is not False:
         if before["done"]:

@@ -18,7 +18,7 @@ import typer
 import typer.main
 from typer.core import TyperGroup, TyperOption
 
-from davy.core.errors import UserError, missing_extra
+from davy.core.errors import UserError, missing_extra, nearest
 from davy.core.feature import Command, features
 from davy.shell import console, option_table
 
@@ -121,6 +121,21 @@ def read_secret_files(environment: MutableMapping[str, str]) -> None:
         del environment[f"{name}_FILE"]  # processes that this one starts have the secret itself
 
 
+def _unknown_option(error: Any) -> str:
+    """Return what to say of an option that a command lacks: its new name, or one like it; "" for other errors."""
+    name, context = getattr(error, "option_name", None), getattr(error, "ctx", None)
+    known = [it for param in context.command.params for it in (*param.opts, *param.secondary_opts)] if context else []
+    if name is None or context is None or name in known:
+        return ""
+    command = context.command_path
+    now = option_table.OLD_NAMES.get(command.partition(" ")[2], {}).get(name)
+    if now is not None:
+        return f"{name} of {command} is called {now} now."
+    longer = [it for it in known if it.startswith(f"{name}-")]
+    hint = f" Did you mean {longer[0]}?" if longer else nearest(name, [it for it in known if it != "--help"])
+    return f"{command} has no option {name}.{hint or f' {command} --help lists them.'}"
+
+
 def run(arguments: list[str]) -> int:
     """Run one command line and return its exit code: 0 done, 1 a gate failed, 2 the user can fix it."""
     try:
@@ -143,7 +158,7 @@ def run(arguments: list[str]) -> int:
         return 0
     except Exception as error:  # everything but click's usage errors goes on up
         if hasattr(error, "format_message") and hasattr(error, "exit_code"):  # a usage error of click's
-            console.error(error.format_message())
+            console.error(_unknown_option(error) or error.format_message())
             return int(error.exit_code)
         raise
     if result == 130:  # what typer makes of Ctrl-C

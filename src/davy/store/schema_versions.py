@@ -41,7 +41,7 @@ def refuse_unreleased(what: str, version: str | None, *, database: str, first: s
         raise UserError(
             f"{what} was made by a Davy from before the first release (version {version}), which this one can't read. "
             f"With a checkout from before 2026-11-19, {first}run for each project: "
-            f"davy project export PROJECT --phases all --out FILE --database {database}"
+            f"davy project export PROJECT --phase all --out FILE --database {database}"
         )
 
 

@@ -44,7 +44,9 @@ def check(
     *,
     out: Annotated[Path | None, Option("Folder for the report: HTML, JSON, CSV, JUnit.", "--out -o")] = None,
     gates: Annotated[Path | Gates | None, Option("YAML file of limits; exit code 1 if one fails.", "--gate")] = None,
-    baseline: Annotated[Path | None, Option("Earlier run to compare with; default: the last one in --out.")] = None,
+    baseline: Annotated[
+        Path | None, Option("Earlier run to compare with; default: the last one in --out.", "--earlier-run")
+    ] = None,
     question: Annotated[str, Option("The detector's question, where it is not called as the suite's.")] = "",
     sample: Annotated[RobustnessSample | None, Options(RobustnessSample)] = None,
     lang: Annotated[str | None, Option("Language of a public suite's file, such as de; default: as it says.")] = None,

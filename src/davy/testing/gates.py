@@ -283,7 +283,7 @@ def _drops(gates: Gates, name: str, changes: list[dict[str, Any]] | None) -> Ite
     change = next((one for one in changes or [] if one["model"] == name), None)
     if change is None:
         limit = gates.drop if gates.drop is not None else gates.drop_in_functionality or 0.0
-        reason = "the drop can't be measured: there is no baseline run with this model. Give one: --baseline FILE"
+        reason = "the drop can't be measured: there is no baseline run with this model. Give one: --earlier-run FILE"
         yield GateResult(name, "drop against the baseline", limit, None, False, reason)
         return
     if gates.drop is not None:

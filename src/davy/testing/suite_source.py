@@ -35,9 +35,9 @@ class RobustnessSample:
     """How robustness tests are drawn from a file: which question, which column, how many posts."""
 
     question: str = "hate"
-    label: Annotated[
-        str | None, Option("robustness: the file's column of settled answers.", "--gold --label", metavar="C")
-    ] = None
+    label: Annotated[str | None, Option("robustness: the file's column of settled answers.", "--gold", metavar="C")] = (
+        None
+    )
     most: Annotated[int, Option("robustness: how many posts to draw from the file.", min=1)] = 500
     seed: Annotated[int, Option("Seed of the resampling.")] = 0
 
@@ -113,7 +113,7 @@ def _label_column(posts: pl.DataFrame, drawing: RobustnessSample, path: str) -> 
     if known is None:
         raise UserError(
             f"{path} has no column of answers to {drawing.question!r}; it has {', '.join(posts.columns)}. "
-            "Name it with --label COLUMN."
+            "Name it with --gold COLUMN."
         )
     return known
 

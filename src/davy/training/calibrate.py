@@ -57,7 +57,7 @@ def calibrate(
     scheme: Annotated[str | None, Option("The scheme of the answers; else guessed.", metavar="S")] = None,
     threshold: Annotated[
         str | None,
-        Option("macro-f1, precision=0.9, recall=0.9, cost=5 (a miss is worth 5 alarms).", metavar="RULE"),
+        Option("macro-f1, precision=0.9, recall=0.9, cost=5 (a miss is worth 5 alarms).", "--threshold-rule", "RULE"),
     ] = "macro-f1",
     temperature: Annotated[
         bool, Option("Temper the probabilities, or thresholds only.", "--temperature/--no-temperature")
@@ -66,6 +66,7 @@ def calibrate(
         Prevalence | None,
         Option(
             "The share of yes among the posts that it will read, such as 0.02; by question: hate=0.01,offensive=0.05.",
+            "--prevalence",
             metavar="SHARE",
             read=read_prevalence,
         ),

@@ -83,8 +83,8 @@ def _figure_table(first: str, value: str, figures: Sequence[tuple[str, dict[str,
 
 @verb_command(
     calibrate_action.calibrate,
-    "model files out threshold temperature prior split gold label_none corpus scheme text_column id_column encoding "
-    "json",
+    "model files out threshold_rule temperature prevalence split gold label_none corpus scheme text_column id_column "
+    "encoding json",
 )
 def calibrate(
     run: Run[tuple[CalibratedScorer, Calibration]],
@@ -99,9 +99,9 @@ def calibrate(
 
       davy calibrate mine/seed-1/model dev.csv --out mine-calibrated
 
-      davy calibrate embedded-en edos/ --corpus edos --split dev --threshold precision=0.9 --out careful
+      davy calibrate embedded-en edos/ --corpus edos --split dev --threshold-rule precision=0.9 --out careful
 
-      davy calibrate embedded-en dev.csv --prior 0.02 --out for-my-forum
+      davy calibrate embedded-en dev.csv --prevalence 0.02 --out for-my-forum
     """
     require_empty_folder(out)
     calibrated, calibration = run()
@@ -149,7 +149,7 @@ def distil(
 
 @verb_command(
     export_model,
-    "model out [dev] split gold text_column encoding threshold exact table_bits matrix_bits json",
+    "model out [dev] split gold text_column encoding threshold_rule exact table_bits matrix_bits json",
 )
 def export(
     run: Run[tuple[dict[str, Any], Calibration | None]],

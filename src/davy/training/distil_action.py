@@ -39,7 +39,7 @@ def distil(
     hard_share: Annotated[
         float, Option("How much settled answers count beside the teachers'.", "--hard", min=0.0, max=1.0)
     ] = 0.3,
-    seed: Annotated[int, Option("The seed.")] = 1,
+    seed: Annotated[int, Option("The seed.")] = 0,
     changes: Annotated[
         Mapping[str, str] | None,
         Option("epochs, rate, batch, emoji …", "--set", metavar="FIELD=VALUE", read=parse_changes),
@@ -80,7 +80,7 @@ def pretrain(
     out: Annotated[Path, Option("The encoder's folder; give it again to go on.", metavar="DIR")],
     *,
     hide: Annotated[float, Option("The share of words that are hidden.", min=0.01, max=0.9)] = 0.15,
-    seed: Annotated[int, Option("The seed.")] = 1,
+    seed: Annotated[int, Option("The seed.")] = 0,
     changes: Annotated[
         Mapping[str, str] | None,
         Option("epochs, rate, batch, emoji …", "--set", metavar="FIELD=VALUE", read=parse_changes),

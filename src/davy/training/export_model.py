@@ -40,7 +40,8 @@ def export_model(
     ] = None,
     gold: GivenGold = (),
     threshold: Annotated[
-        str, Option("How --dev sets thresholds: macro-f1, precision=0.9, recall=0.9, cost=5.", metavar="RULE")
+        str,
+        Option("How --dev sets thresholds: macro-f1, precision=0.9, recall=0.9, cost=5.", "--threshold-rule", "RULE"),
     ] = "macro-f1",
     exact: Annotated[bool, Option("Keep 32 bits instead of rounding to int8.")] = False,
     table_bits: Annotated[int, Option("Bits of the word vectors in int8 models: 8 or 4.")] = 8,

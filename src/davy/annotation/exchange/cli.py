@@ -25,13 +25,13 @@ def export(
     format: Annotated[
         str,
         typer.Option(
-            "--format",
+            "--exchange-format",
             help="long, corpus, label-studio, doccano, prodigy, argilla, crowd, huggingface or codabench.",
         ),
     ] = "long",
     phases: Annotated[
         str | None,
-        typer.Option("--phases", help="Names with commas, or all.", show_default="what enters the corpus"),
+        typer.Option("--phase", help="Names with commas, or all.", show_default="what enters the corpus"),
     ] = None,
     question: Annotated[str | None, typer.Option("--question", help="Only this question.")] = None,
     raw: Annotated[bool, typer.Option("--raw", help="Leave spreadsheet formulas in CSV and TSV as they are.")] = False,
@@ -40,7 +40,7 @@ def export(
         Path | None, typer.Option("--statement", help="Write the data statement here too, as Markdown.")
     ] = None,
     images: Annotated[
-        Path | None, typer.Option("--images", help="Write the pictures into this new folder, with credits.csv.")
+        Path | None, typer.Option("--images-out", help="Write the pictures into this new folder, with credits.csv.")
     ] = None,
     survey: Annotated[
         Path | None,
@@ -54,19 +54,19 @@ def export(
     """Write a project's posts, everyone's answers and the verdicts to a file. People appear as pseudonyms only.
 
     `long` has a row an answer and a column a question, as .csv, .tsv, .jsonl or .parquet by the file's ending.
-    Training stays out unless --phases names it. See docs/project/exchange.md for what each format can hold.
+    Training stays out unless --phase names it. See docs/project/exchange.md for what each format can hold.
 
     Examples:
 
         davy project export pilot --out answers.csv
 
-        davy agree answers.csv --item item --annotator annotator --label hate --by phase
+        davy agree answers.csv --id-column item --annotator-column annotator --gold hate --by phase
 
-        davy project export pilot --format label-studio --phases all --out pilot.json
+        davy project export pilot --exchange-format label-studio --phase all --out pilot.json
 
-        davy project export pilot --format huggingface --out corpus
+        davy project export pilot --exchange-format huggingface --out corpus
 
-        davy project export memes --out memes.jsonl --images memes-pictures
+        davy project export memes --out memes.jsonl --images-out memes-pictures
     """
 
     wish = ExportRequest(project, format, phases, question, raw, comments)
@@ -94,7 +94,7 @@ def corpus(
     out: Annotated[Path, typer.Option("--out", help="File to write: .csv, .tsv, .jsonl or .parquet.")],
     phases: Annotated[
         str | None,
-        typer.Option("--phases", help="Names with commas, or all.", show_default="what enters the corpus"),
+        typer.Option("--phase", help="Names with commas, or all.", show_default="what enters the corpus"),
     ] = None,
     question: Annotated[str | None, typer.Option("--question", help="Only this question.")] = None,
     database: Database = None,
@@ -103,7 +103,7 @@ def corpus(
     """Write a project's settled posts as a corpus: one row a post, ready to train on.
 
     Q.gold is the settled answer, Q.basis how it was reached, Q.votes how many people gave which answer.
-    The same as davy project export --format corpus.
+    The same as davy project export --exchange-format corpus.
 
     Examples:
 
@@ -117,7 +117,7 @@ def corpus(
 def import_(
     project: Project,
     file: Annotated[Path, typer.Argument(metavar="FILE", help="What to read; a folder or zip for huggingface.")],
-    format: Annotated[str, typer.Option("--format", help="As for export.")] = "long",
+    format: Annotated[str, typer.Option("--exchange-format", help="As for export.")] = "long",
     phase: Annotated[
         str | None,
         typer.Option("--phase", help="Phase that takes everything.", show_default="the one that each answer names"),
@@ -128,9 +128,7 @@ def import_(
     prefix: Annotated[str, typer.Option("--prefix", help="Put before every post's id.")] = "",
     column: Annotated[
         list[str] | None,
-        typer.Option(
-            "--column", metavar="NAME=COLUMN", help="What is where: item, annotator, phase, text, a question."
-        ),
+        typer.Option("--column", metavar="FIELD=C", help="What is where: item, annotator, phase, text, a question."),
     ] = None,
     corpus: Annotated[
         str | None, typer.Option("--corpus", metavar="C", help="A public corpus whose answers these are: gmhp7k, edos.")
@@ -156,11 +154,11 @@ def import_(
 
         davy project import pilot crowd.csv --column item=unit --column hate=is_hate --column pool=channel
 
-        davy project import pilot tasks.json --format label-studio --phase 3
+        davy project import pilot tasks.json --exchange-format label-studio --phase 3
 
-        davy project import pilot votes.csv --format crowd --question hate --phase 3
+        davy project import pilot votes.csv --exchange-format crowd --question hate --phase 3
 
-        davy project import pilot corpus --format huggingface --posts-only --phase 3 --prefix new-
+        davy project import pilot corpus --exchange-format huggingface --posts-only --phase 3 --prefix new-
 
         davy project import memes memes.jsonl --images memes-pictures
     """

@@ -1,6 +1,6 @@
 """Our own table: one row an answer, a column a question, as CSV, TSV, JSONL or Parquet.
 
-What `davy agree` reads: `--item item --annotator annotator --label Q --by phase`.
+What `davy agree` reads: `--id-column item --annotator-column annotator --gold Q --by phase`.
 A post that nobody answered has no row here.
 """
 

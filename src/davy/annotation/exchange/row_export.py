@@ -30,7 +30,7 @@ def choose_phases(db: Connection, project: Project, wanted: str | Sequence[str] 
     if wanted is None:
         chosen = [phase for phase in every if phase.in_corpus]
         if not chosen:
-            raise UserError(f"No phase of project {project.id!r} enters the corpus yet. Add --phases all.", status=409)
+            raise UserError(f"No phase of project {project.id!r} enters the corpus yet. Add --phase all.", status=409)
         return chosen
     if wanted == "all":
         if not every:

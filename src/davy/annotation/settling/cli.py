@@ -27,10 +27,11 @@ def audit(
         str | None, typer.Option("--phase", help="A phase of production or of experts.", show_default="the last one")
     ] = None,
     by: Annotated[
-        str, typer.Option("--by", help="Who doubts: annotators (a model of how each one errs), or a detector's name.")
+        str,
+        typer.Option("--doubter", help="Who doubts: annotators (a model of how each one errs), or a detector's name."),
     ] = "annotators",
-    budget: Annotated[int, typer.Option("--budget", help="How many posts go back at most.")] = 50,
-    at_least: Annotated[float, typer.Option("--at-least", help="Doubts below this probability don't count.")] = 0.5,
+    budget: Annotated[int, typer.Option("--most", help="How many posts go back at most.")] = 50,
+    at_least: Annotated[float, typer.Option("--doubt", help="Doubts below this probability don't count.")] = 0.5,
     posts: Annotated[
         Path | None, typer.Option("--posts", help="Have every settled post of this file checked; nothing is doubted.")
     ] = None,
@@ -50,7 +51,7 @@ def audit(
 
         davy project audit pilot --dry-run
 
-        davy project audit pilot --by embedded-en --budget 100 --at-least 0.9
+        davy project audit pilot --doubter embedded-en --most 100 --doubt 0.9
 
         davy project audit memes --posts split.jsonl --split dev,test
     """

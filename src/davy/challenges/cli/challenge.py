@@ -40,7 +40,7 @@ def create(
     data: Annotated[
         Path | None, typer.Option("--data", help="Where the data files are; without it, beside the YAML file.")
     ] = None,
-    organiser: Annotated[str | None, typer.Option("--organiser", help="The login of who will run it.")] = None,
+    organiser: Annotated[str | None, typer.Option("--organiser", help="The login of the organiser.")] = None,
     name: Annotated[str | None, typer.Option("--name", help="Another name than the file's.")] = None,
     baselines: Annotated[
         Path | None,

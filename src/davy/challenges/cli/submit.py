@@ -142,18 +142,20 @@ def baseline(
     source: Annotated[Path, typer.Argument(metavar="FILE|DIR", help="Predictions, or a folder of such files.")],
     task: TaskName = None,
     title: Annotated[str | None, typer.Option("--title", help="What its row is called; without it, the file.")] = None,
-    human: Annotated[bool, typer.Option("--human", help="It is human performance, not a baseline.")] = False,
+    human: Annotated[
+        bool, typer.Option("--human-performance", help="It is human performance, not a baseline.")
+    ] = False,
     database: Database = None,
 ) -> None:
     """Put baselines on every board whose posts they cover. They take no rank, and count for no limit.
 
     Examples:
 
-        davy reproduce edos --data edos/ --predictions baselines/
+        davy reproduce edos --data edos/ --predictions-out baselines/
 
         davy challenge baseline edos baselines/
 
-        davy challenge baseline edos annotators.csv --task A --human --title "one annotator"
+        davy challenge baseline edos annotators.csv --task A --human-performance --title "one annotator"
     """
     from davy.challenges.challenge_baselines import add_baselines, baseline_files
 

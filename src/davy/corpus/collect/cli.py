@@ -58,7 +58,7 @@ def live(
     server: Annotated[
         str | None, typer.Option(metavar="URL", help="The server; Mastodon needs one, others have their own.")
     ] = None,
-    posts: Annotated[int | None, typer.Option(metavar="N", min=1, help="Stop after this many kept posts.")] = None,
+    most: Annotated[int | None, typer.Option(metavar="N", min=1, help="Stop after this many kept posts.")] = None,
     seconds: Annotated[float | None, typer.Option(metavar="S", min=0, help="Stop after this time.")] = None,
     every: Annotated[float, typer.Option(metavar="S", min=1, help="Seconds between two looks at Reddit.")] = 10.0,
     author_key: Key = None,
@@ -72,7 +72,7 @@ def live(
 
     Examples:
 
-      davy collect live bluesky --rule '(word OR "two words") lang:de' --posts 1000 --out bluesky.jsonl
+      davy collect live bluesky --rule '(word OR "two words") lang:de' --most 1000 --out bluesky.jsonl
 
       davy collect live mastodon --server https://example.social --seconds 3600 --out mastodon.jsonl
 
@@ -89,7 +89,7 @@ def live(
         platform.lower(), rule, account or [], wanted, community or [], submissions, tag, local, server, every
     )
     own = None if on_x else made
-    listener = Listener(source, out, rule=own, names=names, limits=ListenLimits(posts, seconds), tell=console.note)
+    listener = Listener(source, out, rule=own, names=names, limits=ListenLimits(most, seconds), tell=console.note)
     try:
         counts = listener.run()
     except KeyboardInterrupt:
@@ -169,7 +169,7 @@ app = typer.Typer(
 @app.command()
 @verb_command(
     gather,
-    "out [archives] platform rule rule_file cap profiles from until strategies author_key source licence encoding "
+    "out [archives] platform rule rule_file most profiles from until strategies author_key source licence encoding "
     "text_column column skip_bad fresh json",
 )
 def read(
@@ -193,15 +193,15 @@ def read(
 
       davy collect RC_2022-01.zst --platform reddit --rule '(word OR "two words") lang:de' --out posts.parquet
 
-      davy collect reddit.parquet gab.parquet -p plain --out both.parquet    # what each says of its posts stays
+      davy collect reddit.parquet gab.parquet --platform plain --out both.parquet    # what each says of its posts stays
 
-      davy collect own.csv -p plain --text-column Wortlaut --column time=Datum --out posts.csv
+      davy collect own.csv --platform plain --text-column Wortlaut --column time=Datum --out posts.csv
 
       davy collect result.json --platform telegram --out channel.parquet     # youtube and facebook likewise
 
       davy collect --strategies corpora.yaml --out judge.parquet             # earlier corpora need no archive
 
-      davy collect read tweets/*.jsonl -p x --strategies gmhp7k.yaml --author-key KEY --out posts.jsonl
+      davy collect read tweets/*.jsonl --platform x --strategies gmhp7k.yaml --author-key KEY --out posts.jsonl
     """
 
     if rule is not None and rule_file is not None:
@@ -211,9 +211,9 @@ def read(
     if (text_column is not None or column) and canonical_name(platform or "plain") != "plain":
         option = "--column" if text_column is None else "--text-column"
         raise UserError(f"{option} goes with --platform plain: archives of {platform} say what each field is.")
-    single = ("rule", "rule_file", "profiles", "from", "until", "cap")
+    single = ("rule", "rule_file", "profiles", "from", "until", "most")
     if strategies is not None and any(run.given[key] is not None for key in single):
-        raise UserError("--strategies says it all: leave out --rule, --rule-file, --profiles, --from, --until, --cap.")
+        raise UserError("--strategies says it all: leave out --rule, --rule-file, --profiles, --from, --until, --most.")
     ways = run.arguments["strategies"]
     if not archives and any(way.kind != "corpus" for way in ways):
         raise UserError("Name the archives to read. Only strategies of kind corpus need none.")

@@ -40,7 +40,7 @@ class GatherSettings:
         str,
         Option(
             "x, reddit, gab, mastodon, bluesky, facebook, youtube, telegram, or plain for other files.",
-            "--platform -p",
+            "--platform",
             metavar="P",
             read=canonical_name,
         ),

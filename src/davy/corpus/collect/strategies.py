@@ -113,7 +113,7 @@ def strategies_of(
     ] = None,
     since: Annotated[str | None, Option("Keep posts from this day on.", "--from", metavar="DAY")] = None,
     until: Annotated[str | None, Option("Keep posts up to this day, which counts.", metavar="DAY")] = None,
-    cap: Annotated[int | None, Option("Keep at most this many posts.", metavar="N", min=1)] = None,
+    cap: Annotated[int | None, Option("Keep at most this many posts.", "--most", metavar="N", min=1)] = None,
 ) -> list[Strategy]:
     """Return the strategies of a file, or the one that the options of `davy collect` describe."""
     if file is not None:

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 @verb_command(
     action.describe,
-    "files out corpus scheme gold label_none name about least lang images clouds text_column id_column "
+    "files out corpus scheme gold label_none name about at_least lang images clouds text_column id_column "
     "encoding format json latex",
 )
 def describe(

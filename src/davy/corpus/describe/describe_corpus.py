@@ -58,7 +58,7 @@ def describe(
         Mapping[str, Any] | None,
         Option("Your answers to the papers' open questions, as YAML.", metavar="F", read=read_about),
     ] = None,
-    least: Annotated[int, Option("Leave out words in fewer posts.", metavar="N", min=1)] = 5,
+    least: Annotated[int, Option("Leave out words in fewer posts.", "--at-least", metavar="N", min=1)] = 5,
     langs: Annotated[
         Sequence[str], Option("Leave out function words of this language; en, de.", "--lang", metavar="L")
     ] = EN_DE,

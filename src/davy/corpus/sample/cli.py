@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 @verb_command(
     sample_file,
-    "[files] plan [out] judge pool at_least text_column id_column encoding replace show seed json",
+    "[files] plan [out] judge pool_size at_least text_column id_column encoding replace show seed json",
 )
 def sample(
     run: Run[SampledFile],

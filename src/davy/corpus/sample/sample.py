@@ -142,7 +142,8 @@ def sample_file(
         Option("Who a judge of the plan is: MODEL#QUESTION, or column:C of the file.", "--judge", metavar="NAME=WHO"),
     ] = (),
     pool: Annotated[
-        int | None, Option("Look at N random posts of each source at most: judges are slow.", metavar="N")
+        int | None,
+        Option("Look at N random posts of each source at most: judges are slow.", "--pool-size", metavar="N"),
     ] = None,
     at_least: Annotated[
         int | None, Option("Boards need N posts to be in a pool, in place of the plan's number.", metavar="N")
@@ -186,7 +187,7 @@ def sample_file(
 
 def _narrow(plan: SamplingPlan, pool: int | None, at_least: int | None) -> SamplingPlan:
     """Return the plan with other numbers for its pools."""
-    for name, value in (("--pool", pool), ("--at-least", at_least)):
+    for name, value in (("--pool-size", pool), ("--at-least", at_least)):
         if value is not None and value < 1:
             raise UserError(f"{name} is {value}; give at least 1.")
     if not plan.pools:

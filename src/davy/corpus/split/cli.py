@@ -31,19 +31,19 @@ if TYPE_CHECKING:
 
 @verb_command(
     split_file,
-    "[files] plan [out] corpus column stratify group near_duplicates images near_pictures unseen check strict gold "
-    "text_column id_column encoding replace show seed json",
+    "[files] plan [out] corpus split_column stratify group near_duplicates images near_pictures "
+    "test_unseen check strict gold text_column id_column encoding replace show seed json",
 )
 def split(
     run: Run[SplitResult],
     files: list[str] | None,
     plan: str,
     out: str | None,
-    column: str,
+    split_column: str,
     near_duplicates: float | None,
     near_pictures: int | None,
     seed: int,
-    check: Annotated[bool, Option("Only report what straddles the parts in --column.")] = False,
+    check: Annotated[bool, Option("Only report what straddles the parts in --split-column.")] = False,
     strict: Annotated[bool, Option("With --check: exit 1 where something straddles.")] = False,
     show: Annotated[bool, Option("Print the plan's file and stop: a start for your own.")] = False,
     json: Annotated[bool, Option("Print the report as JSON.")] = False,
@@ -57,11 +57,11 @@ def split(
 
       davy split posts.parquet --plan 70/10/20 --out split.parquet
 
-      davy split hatemojibuild/ --corpus hatemojibuild --plan hatemoji --column mine --out split.parquet
+      davy split hatemojibuild/ --corpus hatemojibuild --plan hatemoji --split-column mine --out split.parquet
 
       davy split hatemojibuild/ --corpus hatemojibuild --check --out pairs.csv
 
-      davy split memes.jsonl --plan memes --images img/ --unseen 10% --out split.jsonl
+      davy split memes.jsonl --plan memes --images img/ --test-unseen 10% --out split.jsonl
     """
     if show:
         print(read_shipped_or_file(plan, PACKAGE, "plan").decode(errors="replace"), end="")
@@ -74,13 +74,13 @@ def split(
     if check:
         alike = (0.8 if near_duplicates is None else near_duplicates, NEAR if near_pictures is None else near_pictures)
         leaks, pairs = run.of(find_straddling)(alike=alike)
-        raise typer.Exit(_show_leaks(display_name(file), column, leaks, pairs, out, json, strict))
+        raise typer.Exit(_show_leaks(display_name(file), split_column, leaks, pairs, out, json, strict))
     done = run()
     if json:
         console.json(done.to_dict())
     else:
         _print(done)
-    console.note(f"{len(done.parts):,} posts → {out} (column {column!r}, seed {seed})")
+    console.note(f"{len(done.parts):,} posts → {out} (column {split_column!r}, seed {seed})")
 
 
 def _show_leaks(

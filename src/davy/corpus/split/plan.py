@@ -64,8 +64,8 @@ class SplitPlan:
     def with_unseen(self, size: str) -> SplitPlan:
         """Return the plan with a second test set, composed as `test` is."""
         if UNSEEN in self.parts:
-            raise UserError(f"The plan has a part {UNSEEN!r} already. Leave out --unseen.")
-        parts = _checked({**self.parts, UNSEEN: _size(size, "--unseen")}, "--unseen")
+            raise UserError(f"The plan has a part {UNSEEN!r} already. Leave out --test-unseen.")
+        parts = _checked({**self.parts, UNSEEN: _size(size, "--test-unseen")}, "--test-unseen")
         rule = self.composition
         if rule is not None and "test" in rule.of:
             rule = replace(rule, of=(*rule.of, UNSEEN))

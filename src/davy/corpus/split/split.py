@@ -35,7 +35,7 @@ Source = Annotated[PostSource, Options(PostSource, {"corpus": "Read F as this pu
 Groups = Annotated[
     Sequence[str], Option("Keep posts with the same value together; meta.field too.", "--group", metavar="C")
 ]
-PartColumn = Annotated[str, Option("The column of the parts, to write or to check.", metavar="C")]
+PartColumn = Annotated[str, Option("The column of the parts, to write or to check.", "--split-column", metavar="C")]
 Images = Annotated[Path | None, Option("The folder with memes' pictures: poor ones are left out.", metavar="DIR")]
 
 __all__ = ["find_straddling", "make_plan", "split_file", "split_posts"]
@@ -48,7 +48,8 @@ def make_plan(
     *,
     seed: Annotated[int, Option("The seed: the same one gives the same split.")] = 0,
     unseen: Annotated[
-        str | None, Option("A second test set, test_unseen: 10%, or a number of posts.", metavar="SIZE")
+        str | None,
+        Option("A second test set, test_unseen: 10%, or a number of posts.", "--test-unseen", metavar="SIZE"),
     ] = None,
     stratify: Annotated[
         Sequence[str], Option("Balance by this column or question; give it again for more.", metavar="C")
@@ -94,7 +95,9 @@ def split_file(
     shown = display_name(source.path)
     posts = name_gold(posts, gold, (), file=shown)
     if column in posts.columns and not replace_column:
-        raise UserError(f"{shown} has a column {column!r} already. Write over it with --replace, or use --column NAME.")
+        raise UserError(
+            f"{shown} has a column {column!r} already. Write over it with --replace, or use --split-column NAME."
+        )
     done = split_posts(posts, plan, _facts(posts, images, shown, reporter))
     posts = posts.with_columns(done.parts.alias(column))
     if any(done.left_out):
@@ -115,7 +118,7 @@ def find_straddling(
     """Return what straddles the parts of a file, by reason, and the pairs; `alike` says how near texts and pictures."""
     posts, _ = _read(source)
     shown = display_name(source.path)
-    require_column(column, posts.columns, shown, "--column")
+    require_column(column, posts.columns, shown, "--split-column")
     found = find_links(posts, tuple(groups) or None, alike[0], _facts(posts, images, shown, reporter), alike[1])
     return list(find_leaks(posts[column], found)), leaking_posts(posts, posts[column], found)
 

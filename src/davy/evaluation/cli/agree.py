@@ -45,18 +45,19 @@ def agree(
         list[str],
         typer.Argument(metavar="F…", help="People's answers: files, folders or patterns in quotes; - is stdin."),
     ],
-    item: Annotated[str | None, typer.Option("--item", help="Column that names the item.")] = None,
+    item: Annotated[str | None, typer.Option("--id-column", metavar="C", help="Column that names the item.")] = None,
     annotator: Annotated[
-        list[str] | None, typer.Option("--annotator", help="Column that names the annotator; wide: each one's column.")
+        list[str] | None,
+        typer.Option(
+            "--annotator-column", metavar="C", help="Column that names the annotator; wide: each one's column."
+        ),
     ] = None,
     label: Annotated[
         list[str] | None,
-        typer.Option(
-            "--label", metavar="[Q=]C", help="Column of answers, once a question; QUESTION=COLUMN to name it."
-        ),
+        typer.Option("--gold", metavar="[Q=]C", help="Column of answers, once a question; QUESTION=COLUMN to name it."),
     ] = None,
     text: Annotated[
-        str, typer.Option("--text", help="Column of the text, for questions about words of it (with --scheme).")
+        str, typer.Option("--text-column", help="Column of the text, for questions about words of it (with --scheme).")
     ] = "text",
     by: Annotated[str | None, typer.Option("--by", help="Column to split by, such as the phase.")] = None,
     wide: Annotated[bool, typer.Option("--wide", help="One row an item, one column an annotator.")] = False,
@@ -100,15 +101,15 @@ def agree(
 
     Examples:
 
-        davy agree answers.csv --item post --annotator who --label hate
+        davy agree answers.csv --id-column post --annotator-column who --gold hate
 
-        davy agree gmhp7k.csv --item tweet_id --annotator annotator_name --label hs --label m_hs --by phase
+        davy agree gmhp7k.csv --id-column tweet_id --annotator-column annotator_name --gold hs --gold m_hs --by phase
 
         davy agree answers.csv --scheme gmhp7k --by phase --subsets --out figure2.html
 
-        davy agree edos.csv --scheme edos --label sexist=label_sexist --label category=label_category
+        davy agree edos.csv --scheme edos --gold sexist=label_sexist --gold category=label_category
 
-        davy agree ratings.csv --wide --item id --annotator ann --annotator ben --annotator cay --json
+        davy agree ratings.csv --wide --id-column id --annotator-column ann --annotator-column ben --json
     """
 
     console.use_latex(latex, json=json)
@@ -213,7 +214,7 @@ def _read(
             asked = [StudyQuestion(titles.get(question, question), question) for question in cells]
             return to_long_rows(frame, item, cells, by), item, "annotator", asked
         if len(people) > 1:
-            raise UserError("A long file has one --annotator column. With a column for each annotator, add --wide")
+            raise UserError("A long file has one --annotator-column. With a column for each annotator, add --wide")
         who = pick.annotator_column(columns, people[0] if people else None, name)
         if not names and scheme is not None:
             names = [(q.name, q.name) for q in scheme.questions if q.name in columns]
@@ -248,7 +249,7 @@ def _refuse_strangers(frame: pl.DataFrame, used: list[str], name: str) -> None:
             rest = ", ".join(other for other in used if other != column)
             raise UserError(
                 f"Column {column!r} of {name} shares no label with the others ({rest}), so it is no annotator's. "
-                "Name the annotators' columns with --annotator"
+                "Name the annotators' columns with --annotator-column"
             )
 
 
@@ -281,7 +282,7 @@ def _apply_scheme(scheme: Scheme, rows: pl.DataFrame, asked: StudyQuestion) -> t
     if asked.name not in known:
         raise UserError(
             f"Scheme {scheme.name!r} has no question {asked.name!r}; it asks {', '.join(known)}. "
-            f"Name it: --label {asked.column}=QUESTION"
+            f"Name it: --gold {asked.column}=QUESTION"
         )
     question = scheme.question(asked.name)
     if question.marks_text and asked.text is None:

@@ -18,8 +18,8 @@ from davy.shell.verb_command import Run, verb_command
 
 @verb_command(
     action.compare_systems,
-    "[gold_file] predictions scores column metric baseline human scheme question corpus split gold label_none "
-    "positive id_column encoding test pairs top agreement resamples seed note out json latex",
+    "[gold_file] predictions scores score_column metric baseline human scheme question corpus split gold label_none "
+    "positive id_column encoding test test_pairs top agreement resamples seed note out json latex",
 )
 def compare(
     run: Run[action.SystemComparison],
@@ -27,7 +27,7 @@ def compare(
     predictions: list[Path] | None,
     baseline: list[str] | None,
     scores: Annotated[Path | None, Option("Summarise a finished board instead.", metavar="F")] = None,
-    column: Annotated[str | None, Option("With --scores: the column of scores.", metavar="C")] = None,
+    column: Annotated[str | None, Option("With --scores: the column of scores.", "--score-column", metavar="C")] = None,
     out: Annotated[Path | None, Option("Write report.html, results.json and board-Q.csv here.", metavar="DIR")] = None,
     json: Annotated[bool, Option("Print the result as JSON.")] = False,
     latex: Annotated[bool, Option("Print the tables as LaTeX, for booktabs.")] = False,
@@ -43,7 +43,7 @@ def compare(
 
       davy compare edos/ --corpus edos --split dev -p predictions/ --test mcnemar --json
 
-      davy compare --scores board.csv --column macro_f1 --baseline B6=0.8235
+      davy compare --scores board.csv --score-column macro_f1 --baseline B6=0.8235
     """
     console.use_latex(latex, json=json)
     check_folder(out)
@@ -53,7 +53,7 @@ def compare(
         _summarise(scores, column, baseline or [], json=json)
         return
     if gold_file is None:
-        raise UserError("Say what to compare: GOLD and --predictions F, or --scores F --column C.")
+        raise UserError("Say what to compare: GOLD and --predictions F, or --scores F --score-column C.")
     comparison = run()
     if out is not None:
         action.write_comparison(comparison, out, command=shlex.join(console.command_line()))

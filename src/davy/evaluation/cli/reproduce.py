@@ -51,7 +51,9 @@ Models = Annotated[
 Out = Annotated[Path | None, typer.Option(metavar="DIR", help="Write report.html, table.csv and results.json here.")]
 PredictionsOut = Annotated[
     Path | None,
-    typer.Option("--predictions", metavar="DIR", help="Write what each row answered here, for a challenge's board."),
+    typer.Option(
+        "--predictions-out", metavar="DIR", help="Write what each row answered here, for a challenge's board."
+    ),
 ]
 Fresh = Annotated[bool, typer.Option("--fresh", help="Compute again what an earlier run remembered.")]
 Seed = Annotated[int, typer.Option(help="The seed of fitting, chance and resamples.")]
@@ -69,7 +71,7 @@ def edos(
         bool, typer.Option("--likely", help="Add B2 as the paper may have run it: words numbered anew when scoring.")
     ] = False,
     only: Annotated[
-        list[str] | None, typer.Option("--only", metavar="ROW", help="Run this row and no other; again for more.")
+        list[str] | None, typer.Option("--row", metavar="ROW", help="Run this row and no other; again for more.")
     ] = None,
     out: Out = None,
     predictions: PredictionsOut = None,

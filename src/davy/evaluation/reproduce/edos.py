@@ -95,7 +95,7 @@ def _selected_rows(rows: dict[str, str], only: Sequence[str]) -> dict[str, str]:
     for row in only:
         if row not in rows:
             raise UserError(
-                f"There is no row {row!r} (--only); the rows are {', '.join(rows)}.{nearest(row, list(rows))}"
+                f"There is no row {row!r} (--row); the rows are {', '.join(rows)}.{nearest(row, list(rows))}"
             )
     return {row: what for row, what in rows.items() if not only or row in only}
 

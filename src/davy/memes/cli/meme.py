@@ -128,7 +128,7 @@ def train(
 
     Examples:
 
-      davy meme benchmark --out benchmark/ --size 4000
+      davy meme benchmark --out benchmark/ --memes 4000
 
       davy meme train benchmark/ --row concat --out memes/concat
 
@@ -181,7 +181,7 @@ def meme() -> None:
 
 
 @app.command()
-@verb_command(read_memes, "source out images smallest near ignore_text json")
+@verb_command(read_memes, "source out images smallest near_pictures ignore_text json")
 def read(run: Run[list[dict[str, Any]]], out: Path, json: Annotated[bool, Option("Print JSON.")] = False) -> None:
     """Read source memes: drop what is broken, too small, without text or there twice; keep the text that is read.
 
@@ -239,7 +239,7 @@ def render(
 
 
 @app.command()
-@verb_command(make_benchmark, "out size seed")
+@verb_command(make_benchmark, "out memes seed")
 def benchmark(run: Run[dict[str, int]], out: Path) -> None:
     """Draw a benchmark of memes that are mean or kind only by picture and text together.
 
@@ -251,7 +251,7 @@ def benchmark(run: Run[dict[str, int]], out: Path) -> None:
 
       davy meme benchmark --out benchmark/
 
-      davy meme benchmark --out small/ --size 2000 --seed 7
+      davy meme benchmark --out small/ --memes 2000 --seed 7
     """
     counts = run()
     console.note(f"{', '.join(f'{split} {n:,}' for split, n in counts.items())} → {out}")

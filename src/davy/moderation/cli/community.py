@@ -181,7 +181,7 @@ def fit(
         list[str], typer.Argument(metavar="F…", help="Posts with settled answers (Q.gold) of the community.")
     ],
     rule: Annotated[
-        str, typer.Option("--threshold", metavar="RULE", help="precision=0.9, recall=0.9, macro-f1 or cost=5.")
+        str, typer.Option("--threshold-rule", metavar="RULE", help="precision=0.9, recall=0.9, macro-f1 or cost=5.")
     ] = "precision=0.9",
     model: Annotated[str, typer.Option("--model", "-m", metavar="M", help="The detector.")] = "embedded",
     gold: GoldColumns = None,
@@ -192,7 +192,7 @@ def fit(
 
     Examples:
 
-      davy community fit forum labelled.csv --threshold precision=0.9
+      davy community fit forum labelled.csv --threshold-rule precision=0.9
     """
     from davy.core.gold import name_gold
     from davy.corpus.post_source import load_posts

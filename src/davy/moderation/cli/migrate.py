@@ -25,7 +25,7 @@ def migrate() -> None:
 
 
 @app.command("compare")
-@verb_command(compare_log, "logs out model posts threshold attributes text_column seed json")
+@verb_command(compare_log, "logs out model posts flagged_from attributes text_column seed json")
 def compare(
     run: Run[Migration],
     logs: list[str],
@@ -40,9 +40,9 @@ def compare(
 
     Examples:
 
-      davy migrate compare perspective.jsonl --threshold 0.7 --out migration
+      davy migrate compare perspective.jsonl --flagged-from 0.7 --out migration
 
-      davy migrate compare scores.csv --posts comments.csv --threshold TOXICITY=0.8 --out migration
+      davy migrate compare scores.csv --posts comments.csv --flagged-from TOXICITY=0.8 --out migration
     """
     check_folder(out)
     log = join_paths(logs)

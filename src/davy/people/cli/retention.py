@@ -19,7 +19,7 @@ from davy.store import Store, default_url, events, open_store
 
 def retention(
     set_: Annotated[
-        str | None, typer.Option("--set", metavar="WHAT=DAYS", help="Set a rule, such as decisions=90.")
+        str | None, typer.Option("--keep", metavar="WHAT=DAYS", help="Set a rule, such as decisions=90.")
     ] = None,
     end: Annotated[str | None, typer.Option("--end", metavar="WHAT", help="End a rule.")] = None,
     apply: Annotated[bool, typer.Option("--apply", help="Apply the rules now, not only once a day.")] = False,
@@ -37,9 +37,9 @@ def retention(
 
     Examples:
 
-        davy database retention --set decisions=90
+        davy database retention --keep decisions=90
 
-        davy database retention --set texts=365 --project pilot
+        davy database retention --keep texts=365 --project pilot
 
         davy database retention
 
@@ -64,7 +64,7 @@ def retention(
 def _set(store: Store, wanted: str, project: str | None, folder: Path | None) -> None:
     what, _, days = wanted.partition("=")
     if not (days.isascii() and days.isdigit()):
-        raise UserError(f"--set is {wanted[:60]!r}. Write what and after how many days: --set decisions=90")
+        raise UserError(f"--keep is {wanted[:60]!r}. Write what and after how many days: --keep decisions=90")
     rule = rules.make_rule(what.strip(), int(days), by=events.SHELL, project=project)
     with store.write() as db:
         rules.set_rule(db, rule)
@@ -92,7 +92,9 @@ def _show(store: Store, project: str | None, folder: Path | None, *, json: bool)
         )
         return
     if not rows:
-        console.note("There is no rule: nothing is deleted by age. Set one: davy database retention --set decisions=90")
+        console.note(
+            "There is no rule: nothing is deleted by age. Set one: davy database retention --keep decisions=90"
+        )
         return
     console.table(
         ["of", "what", "days", "first applied", "would go now"],

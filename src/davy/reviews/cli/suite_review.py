@@ -64,20 +64,20 @@ def issue(
     database: Database = None,
     answers: Annotated[
         list[Path] | None,
-        typer.Option("--answers", help="Files of earlier rounds, NAME.csv; what they answer is left out."),
+        typer.Option("--earlier-answers", help="Files of earlier rounds, NAME.csv; what they answer is left out."),
     ] = None,
     seed: Annotated[int, typer.Option("--seed", help="Seed of each annotator's order.")] = 0,
 ) -> None:
     """Write a suite's cases for annotators, each in an order of their own and without the right label.
 
-    They fill in `label`, and `unrealistic` with yes where nobody would write such a thing. With --answers only
+    They fill in `label`, and `unrealistic` with yes where nobody would write such a thing. With --earlier-answers only
     cases that are new or whose text has changed are written: a second round.
 
     Examples:
 
         davy suite issue mine.yaml --annotator ann --annotator ben --annotator cay --out round-1
 
-        davy suite issue mine.yaml --annotator ann --answers round-1/ann.csv --out round-2
+        davy suite issue mine.yaml --annotator ann --earlier-answers round-1/ann.csv --out round-2
 
         davy suite issue mine.yaml --project mine-validation
     """

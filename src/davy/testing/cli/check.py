@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 @verb_command(
     action.check,
-    "suite model out gate baseline question gold lang most cache batch resamples failures seed json",
+    "suite model out gate earlier_run question gold lang most cache batch resamples failures seed json",
 )
 def check(
     run: Run[CheckReport],
@@ -53,7 +53,7 @@ def check(
 
         davy check emoji-en --model predictions:answers.csv --model python:mine:score
 
-        davy check robustness:posts.csv --label hate --model embedded --out checks/robust
+        davy check robustness:posts.csv --gold hate --model embedded --out checks/robust
 
         davy check mine.yaml --model ./model --failures missed.csv
     """

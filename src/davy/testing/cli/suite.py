@@ -59,11 +59,11 @@ def show(
     name: Named,
     counts: Annotated[bool, typer.Option("--counts", help="Print how many cases each cell has.")] = False,
     functionality: Annotated[str | None, typer.Option("--functionality", help="Only this functionality.")] = None,
-    set_: Annotated[str | None, typer.Option("--set", help="Only this set, such as original or polarity.")] = None,
-    target: Annotated[str | None, typer.Option("--target", help="Only cases about this group.")] = None,
-    limit: Annotated[int, typer.Option("--limit", min=1, help="How many cases to print.")] = 20,
+    set_: Annotated[str | None, typer.Option("--case-set", help="Only this set, such as original or polarity.")] = None,
+    target: Annotated[str | None, typer.Option("--identity", help="Only cases about this group.")] = None,
+    limit: Annotated[int, typer.Option("--most", min=1, help="How many cases to print.")] = 20,
     lang: Annotated[str | None, typer.Option("--lang", help="Language of a public suite's file, such as de.")] = None,
-    source: Annotated[bool, typer.Option("--source", help="Print the YAML file instead.")] = False,
+    source: Annotated[bool, typer.Option("--yaml", help="Print the YAML file instead.")] = False,
     json: Json = False,
 ) -> None:
     """Show a suite's cases, masked, or how many there are.
@@ -72,9 +72,9 @@ def show(
 
         davy suite show emoji-en --counts
 
-        davy suite show emoji-en --functionality append --set polarity --limit 5
+        davy suite show emoji-en --functionality append --case-set polarity --most 5
 
-        davy suite show emoji-en --source > mine.yaml
+        davy suite show emoji-en --yaml > mine.yaml
     """
 
     if source:
@@ -101,7 +101,7 @@ def show(
     console.table(["text", "expected", *heads, "case"], rows)
     if len(cases) > limit:
         console.note(
-            f"{limit} of {len(cases):,} cases. See more with --limit, or write all: davy suite build {name} --out F.csv"
+            f"{limit} of {len(cases):,} cases. See more with --most, or write all: davy suite build {name} --out F.csv"
         )
 
 
@@ -162,9 +162,10 @@ def add(
     file: Annotated[Path, typer.Argument(help="Your suite's YAML file.")],
     functionality: Annotated[str, typer.Option("--functionality", help="Where the template goes.")],
     id: Annotated[str, typer.Option("--id", help="A new id for the template; case ids are made from it.")],
-    text: Annotated[str, typer.Option("--text", help="The template, slots in braces.")],
+    text: Annotated[str, typer.Option("--template", help="The template, slots in braces.")],
     version: Annotated[
-        list[str] | None, typer.Option("--version", metavar="SET=TEXT", help="A perturbation, such as 'polarity=…'.")
+        list[str] | None,
+        typer.Option("--perturbation", metavar="SET=TEXT", help="A perturbation, such as 'polarity=…'."),
     ] = None,
 ) -> None:
     """Add a template to your suite; the declared counts follow, other cases keep their ids.
@@ -172,7 +173,7 @@ def add(
     Examples:
 
         davy suite add mine.yaml --functionality praise --id praise-04 \\
-            --text "I look up to {identity}" --version "polarity=I look down on {identity}"
+            --template "I look up to {identity}" --perturbation "polarity=I look down on {identity}"
     """
     import tempfile
 
@@ -180,7 +181,7 @@ def add(
     for each in version or []:
         name, equals, value = each.partition("=")
         if not equals:
-            raise UserError(f"--version {each!r} must be SET=TEXT, such as 'polarity=…'.")
+            raise UserError(f"--perturbation {each!r} must be SET=TEXT, such as 'polarity=…'.")
         template[name.strip()] = value.strip()
     made = add_template(file, functionality, template)
     with tempfile.TemporaryDirectory(dir=file.parent, prefix=".davy-") as folder:
@@ -203,9 +204,7 @@ def suggest(
     text: Annotated[
         list[str], typer.Argument(help="A sentence with {mask} where words are wanted; several are averaged.")
     ],
-    model: Annotated[
-        str, typer.Option("--model", "-m", help="Folder or Hugging Face name of a masked language model.")
-    ],
+    encoder: Annotated[str, typer.Option("--encoder", help="Folder or Hugging Face name of a masked language model.")],
     most: Annotated[int, typer.Option("--most", min=1, help="How many words.")] = 20,
     json: Json = False,
 ) -> None:
@@ -213,13 +212,13 @@ def suggest(
 
     Examples:
 
-        davy suite suggest "I am a {mask} person." --model bert-base-uncased
+        davy suite suggest "I am a {mask} person." --encoder bert-base-uncased
 
-        davy suite suggest "{mask} people are welcome" "We like {mask} people" --model ./encoder --most 50
+        davy suite suggest "{mask} people are welcome" "We like {mask} people" --encoder ./encoder --most 50
     """
     from davy.detectors.masked_words import suggest_words
 
-    words = suggest_words(text, model.removeprefix("hf:"), most=most)
+    words = suggest_words(text, encoder.removeprefix("hf:"), most=most)
     if json:
         console.json([{"word": one.word, "probability": round(one.probability, 6)} for one in words])
         return
@@ -232,7 +231,7 @@ def copy(
     name: Annotated[str, typer.Argument(metavar="NAME", help="A shipped suite's name.")],
     out: Annotated[Path, typer.Option("--out", "-o", help="YAML file to write; word lists go beside it.")],
     rename: Annotated[str | None, typer.Option("--as", metavar="NAME", help="Name of the copy.")] = None,
-    force: Annotated[bool, typer.Option("--force", help="Write over files that are there.")] = False,
+    force: Annotated[bool, typer.Option("--replace", help="Write over files that are there.")] = False,
 ) -> None:
     """Copy a suite's YAML file and its word lists, as the start of your own.
 
@@ -254,7 +253,7 @@ def copy(
     beside = [path.parent / each for each in re.findall(r"file: ([\w.-]+\.lexicon)", text)]
     taken = [each for each in (out, *(out.parent / b.name for b in beside)) if each.exists()]
     if taken and not force:
-        raise UserError(f"{taken[0]} is there already. Choose another folder, or write over it with --force.")
+        raise UserError(f"{taken[0]} is there already. Choose another folder, or write over it with --replace.")
     for each in beside:
         write_bytes(out.parent / each.name, each.read_bytes())
     write_text(out, text)

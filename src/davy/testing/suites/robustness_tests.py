@@ -83,7 +83,7 @@ def _labelled(posts: pl.DataFrame, question: Question, label: str) -> list[tuple
             known = ", ".join(question.label_names)
             raise UserError(
                 f"Row {number} has {str(cell)[:40]!r} in column {label!r}, which is no label of {question.name!r}; "
-                f"it has {known}. Name another column with --label, or another question with --question."
+                f"it has {known}. Name another column with --gold, or another question with --question."
             ) from None
     if not rows:
         raise UserError(f"No post has both a text and a label in column {label!r}.")

@@ -161,7 +161,7 @@ def load(name_or_path: str | Path) -> Suite:
 def read(name_or_path: str | Path) -> SuiteReading:
     """Return a suite's file as far as it can be read, with all its problems from top to end."""
     path = path_of(name_or_path)
-    problems = Problems(str(name_or_path), what="suite", example="davy suite show emoji-en --source")
+    problems = Problems(str(name_or_path), what="suite", example="davy suite show emoji-en --yaml")
     root = yaml_nodes.read_file(path, problems)
     suite = None if root is None else _suite(check_fields(root, problems), path, problems)
     return SuiteReading(suite, tuple(problems.sorted()))
@@ -169,7 +169,7 @@ def read(name_or_path: str | Path) -> SuiteReading:
 
 def read_text(text: str, among: Mapping[str, Scheme]) -> SuiteReading:
     """Return a suite that somebody wrote on a page; its scheme is one of `among`, its word lists' files are shipped."""
-    problems = Problems("suite", what="suite", example="davy suite show emoji-en --source")
+    problems = Problems("suite", what="suite", example="davy suite show emoji-en --yaml")
     root = yaml_nodes.parse_tree(text, problems)
     beside = path_of(names()[0])
     suite = None if root is None else _suite(check_fields(root, problems), beside, problems, among)

@@ -49,18 +49,18 @@ def close(project: Name, phase: PhaseName, anyway: Anyway = None, database: Data
 def next_set(
     project: Name,
     phase: PhaseName,
-    n: Annotated[int, typer.Option("--posts", help="How many posts to take from the production that waits.")] = 46,
+    n: Annotated[int, typer.Option("--most", help="How many posts to take from the production that waits.")] = 46,
     database: Database = None,
 ) -> None:
     """Add another calibration set after one whose gate stayed shut: 2b after 2a.
 
     Examples:
 
-        davy project next-set pilot 2a --posts 43
+        davy project next-set pilot 2a --most 43
     """
 
     if n < 1:
-        raise UserError(f"--posts is {n}. A set has at least 1 post.")
+        raise UserError(f"--most is {n}. A set has at least 1 post.")
     with open_store(database) as store, store.write() as db:
         found = projects.get(db, project)
         made = make.next_set(db, found, phases.by_name(db, project, phase), n=n, by=events.SHELL)
@@ -80,7 +80,7 @@ def add_phase(
     ] = None,
     posts: Annotated[Path | None, typer.Option("--posts", help="A file of posts for it.")] = None,
     at_least: Annotated[
-        float | None, typer.Option("--at-least", help="A calibration's gate: the Fleiss kappa to reach.")
+        float | None, typer.Option("--kappa", help="A calibration's gate: the Fleiss kappa to reach.")
     ] = None,
     deadline: Annotated[str | None, typer.Option("--deadline", help="The last day, such as 2026-12-31.")] = None,
     database: Database = None,
@@ -91,7 +91,7 @@ def add_phase(
 
         davy project add-phase pilot 4 --kind production --answers 3 --posts more.jsonl
 
-        davy project add-phase pilot check --kind calibration --at-least 0.6 --posts set.csv
+        davy project add-phase pilot check --kind calibration --kappa 0.6 --posts set.csv
     """
     from davy.files.tables import read_posts
 
@@ -144,7 +144,7 @@ def _go(project: str, name: str, what: str, anyway: str | None, database: str | 
 def hide(
     project: Name,
     ids: Annotated[list[str], typer.Argument(metavar="IDS…", help="Ids of posts, or files with one a line.")],
-    show: Annotated[bool, typer.Option("--show", help="Show them again instead.")] = False,
+    show: Annotated[bool, typer.Option("--undo", help="Show them again instead.")] = False,
     database: Database = None,
 ) -> None:
     """Hide posts of a project, such as a test set: managers see them, others only where a phase gives them one.
@@ -153,7 +153,7 @@ def hide(
 
         davy project hide pilot test-ids.txt
 
-        davy project hide pilot p17 p18 --show
+        davy project hide pilot p17 p18 --undo
     """
 
     wanted = [post for one in ids for post in (_lines(Path(one)) if Path(one).is_file() else [one])]

@@ -23,7 +23,7 @@ def withdraw(
         list[Path] | None, typer.Option("--file", metavar="F", help="A file to take them out of; again for more.")
     ] = None,
     platform: Annotated[
-        str | None, typer.Option("--platform", "-p", metavar="P", help="The platform of ids that are bare numbers.")
+        str | None, typer.Option("--platform", metavar="P", help="The platform of ids that are bare numbers.")
     ] = None,
     database: Annotated[
         str | None,

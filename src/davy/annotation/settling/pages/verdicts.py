@@ -89,7 +89,7 @@ def audit(request: Request, place: Sees) -> Response:
     with context_of(request).store.read() as db:
         every = [phase for phase in phases.of_project(db, place.project.id) if phase.behaviour.gives_verdicts]
         past = cases.audit_figures(db, place.project.id)
-    command = f"davy project audit {place.project.id} --by embedded-en"
+    command = f"davy project audit {place.project.id} --doubter embedded-en"
     return project_page(request, place, "verdicts_audit.html", phases=every, past=past, command=command)
 
 

@@ -305,14 +305,14 @@ def _settled(rows: pl.DataFrame, about: CorpusDescription, path: str) -> pl.Data
             seen, own = ", ".join(rows["phase"].drop_nulls().unique().sort()), ", ".join(about.settled)
             raise UserError(
                 f"{path} holds answers of phase {seen} alone; the posts of {about.name} are those of phase {own}. "
-                f"For the answers: davy convert {path} --corpus {about.name} --answers --out F"
+                f"For the answers: davy convert {path} --corpus {about.name} --each-answer --out F"
             )
         rows = kept
     if rows["id"].n_unique() < len(rows):
         raise UserError(
             f"{path} has people's answers: {len(rows):,} rows about {rows['id'].n_unique():,} posts. Settle them in a "
             f"project: davy project import P {path} --corpus {about.name}, then davy project corpus P --out F. "
-            f"To measure agreement: davy convert {path} --corpus {about.name} --answers --out F"
+            f"To measure agreement: davy convert {path} --corpus {about.name} --each-answer --out F"
         )
     return rows
 
@@ -320,7 +320,7 @@ def _settled(rows: pl.DataFrame, about: CorpusDescription, path: str) -> pl.Data
 def _answers(rows: pl.DataFrame, about: CorpusDescription, scheme: Scheme, path: str) -> Corpus:
     """Return every answer as a row, in the shape that `davy agree` and `davy project import` read."""
     if "annotator" not in rows.columns:
-        raise UserError(f"{path} does not say who answered, so it has no answers of people. Leave out --answers.")
+        raise UserError(f"{path} does not say who answered, so it has no answers of people. Leave out --each-answer.")
     rows = drop_labels_that_do_not_apply(rows, scheme)
     questions = {f"{q.name}.gold": q.name for q in scheme.questions if f"{q.name}.gold" in rows.columns}
     extra = [c for c in ("origin", "split", *about.columns) if c in rows.columns]
