@@ -49,7 +49,7 @@ EXCEPTIONS: dict[tuple[str, str], str] = {
 
 
 BUDGETS = {
-    "annotation": 24668,
+    "annotation": 24690,
     "challenges": 4828,
     "core": 2191,
     "corpus": 10927,
@@ -66,7 +66,7 @@ BUDGETS = {
     "people": 3675,
     "report": 878,
     "reviews": 1034,
-    "rounds": 5704,
+    "rounds": 5724,
     "runs": 2234,
     "scheme_editor": 1058,
     "schemes": 1385,

@@ -18,10 +18,12 @@ from davy.jobs import store as jobs
 from davy.memes.store import image_library
 from davy.memes.store.image_library import LibraryImage
 from davy.people.store import users
+from davy.rounds.round import RoundGoals
+from davy.rounds.store import rounds
 from davy.runs.jobs import tasks, training
 from drawn_memes import draw
 from meme_project import PLAN, keep, make_memes
-from round_project import make_round
+from round_project import HARMLESS, HATEFUL, make_round
 from web_site import post
 from work_project import NO, YES, Bench, make_bench
 
@@ -127,6 +129,29 @@ def test_in_a_round_people_are_told_to_enter_texts_and_to_write_contrasts(store)
     name = next(iter(bench.people))
     assert coming(bench, name).main.act == "enter"
     assert coming(bench, name).main.path == "/rounds/1/enter"
+
+
+def test_a_round_is_closed_once_its_goal_is_reached_and_nothing_of_it_waits(store):
+    bench = make_round(store, goals=RoundGoals(goal_all=1))
+    add_person(bench, "max", "manager")
+    assert acts(bench, "eve") == ["enter"]
+    original = bench.enter("ada", "what a lovely lot they are 🐍")
+    bench.label("bo")
+    bench.label("cy", HARMLESS)
+    assert acts(bench, "eve") == ["settle", "enter"], "an expert settles before writing"
+    assert acts(bench, "bo")[0] == "enter"
+    assert "close_round" not in acts(bench, "max")
+    bench.decide("eve", {"hate": HATEFUL["hate"]})
+    assert acts(bench, "bo")[:2] == ["contrasts", "enter"], "the round has its entries"
+    assert "close_round" not in acts(bench, "max")
+    bench.contrast("bo", original, "what a lovely lot they are 💖")
+    bench.label("ada", HARMLESS)
+    bench.label("cy", HARMLESS)
+    assert coming(bench, "max").main.path == "/rounds/1/close"
+    with store.write() as db:
+        rounds.set_state(db, bench.round.id, "closing", by="shell")
+    assert "close_round" not in acts(bench, "max")
+    assert states(bench, "max")["settle"] == next_steps.BUSY
 
 
 def test_a_project_of_rounds_begins_with_opening_one_and_not_with_a_file(store):

@@ -103,6 +103,18 @@ def contrast(site: Site, who: str, original: str, text: str, answers=HARMLESS, *
     return client.post(address, data=form)
 
 
+def test_who_has_nothing_to_label_is_led_to_what_else_they_can_do(duel):
+    opened(duel)
+    page = duel.as_("bo").get("/projects/duel/label").text
+    assert re.search(r'primary"[^>]*href="/projects/duel/rounds/1/enter">Enter a text<', page)
+    settle(duel)
+    page = duel.as_("bo").get("/projects/duel/label").text
+    assert 'href="/projects/duel/rounds/1/contrast">Write one contrast<' in page
+    assert len(re.findall(r'class="button primary"', page)) == 1
+    opened_by_expert = duel.as_("eve").get("/projects/duel/begin", follow_redirects=False)
+    assert opened_by_expert.headers["location"] == "/projects/duel/rounds/1/enter"
+
+
 def test_every_refusal_has_its_sentence_in_both_languages():
     for lang in ("en", "de"):
         assert all(Translator(lang).has(f"rounds.refused.{why}") for why in SENTENCES)

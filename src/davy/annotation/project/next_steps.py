@@ -66,6 +66,8 @@ class WrittenPosts:
     """The checklist's line while there are no posts."""
     mine: tuple[Step, ...] = ()
     """What a person can write now."""
+    settle: Step | None = None
+    """The checklist's line once everything that was written is settled."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,7 +106,7 @@ def next_steps(
     written = written_posts(db, project.id, may)
     checklist = tuple(_Checklist(db, project, statuses, written).steps())
     phases = [row.phase for row in statuses]
-    own = [*written.mine, *personal_steps(db, project, active, may, phases)] if active else []
+    own = own_steps(db, project, active, may, phases, written) if active else []
     covered = {step.name for step in own}
     shared = [step for step in checklist if step.state == NOW and may(step.permission) and step.name not in covered]
     return NextSteps(checklist, tuple(own + [step for step in shared if step.act]), unread)
@@ -117,9 +119,20 @@ def written_posts(db: Connection, project_id: str, may: May) -> WrittenPosts:
     return written
 
 
-def personal_steps(db: Connection, project: Project, member: Member, may: May, every: Sequence[Phase]) -> list[Step]:
-    """Return what a person can work on now: posts to answer, memes, talks, and cases to settle."""
-    made: list[Step] = []
+def own_steps(
+    db: Connection,
+    project: Project,
+    member: Member,
+    may: May,
+    every: Sequence[Phase],
+    written: WrittenPosts | None = None,
+) -> list[Step]:
+    """Return what a person can work on now: posts to write or answer, memes, talks, and cases to settle.
+
+    Cases come first for those who do not annotate.
+    """
+    written = written_posts(db, project.id, may) if written is None else written
+    made = list(written.mine)
     for phase in every:
         talks = phase.behaviour.shared and phase.state == "open"
         if talks and may("label posts") and phase_answers.count_states(db, phase.id).get("open"):
@@ -273,6 +286,8 @@ class _Checklist:
         cases = phase_answers.count_open_cases(self.db, self.project.id)
         if cases and not any("expert" in member.roles for member in self.people):
             return Step("settle", NOW, "name_expert", "/roster", values={"n": cases})
+        if self.written.settle is not None:
+            return self.written.settle
         for row in self.statuses:
             values = {"phase": row.phase.name}
             if row.next == "close":

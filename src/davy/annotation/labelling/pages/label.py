@@ -224,7 +224,7 @@ def _next(
     if rest is not None:
         return LabellingStep(rest, outcome, problem)
     sheet = labelling.next_sheet(db, place.project, member, scheme=scheme)
-    shown = sheet or explain_no_work(db, place.project, member)
+    shown = sheet or explain_no_work(db, place, member)
     return LabellingStep(shown, outcome, problem, day=care.work_day(place.project, member, sat))
 
 

@@ -23,6 +23,8 @@ from davy.annotation.labelling.pages.sheets import (
     sheet_view,
 )
 from davy.annotation.labelling.store import tallies
+from davy.annotation.project import next_steps
+from davy.annotation.project.next_steps import Step
 from davy.annotation.project.pages.project_access import ProjectAccess, project_page
 from davy.annotation.project.project import Member, Phase, Project
 from davy.annotation.project.settings import pay_of, rate_of
@@ -48,6 +50,8 @@ class NoWork:
     refused: int = 0
     discussed: tuple[str, ...] = ()
     """Discussions that are open although every post has its shared answer."""
+    steps: tuple[Step, ...] = ()
+    """What else this person can work on now."""
 
     @property
     def is_open(self) -> bool:
@@ -124,7 +128,8 @@ def respond(request: Request, place: ProjectAccess, step: LabellingStep) -> Resp
         guide = guideline_view(sheet.scheme, sheet.guideline, words) if sheet and stale else None
         if guide and not values["problem"]:
             values["problem"] = f"{words('label.guideline_new', n=guide.version)} {guide.changes}".strip()
-        return render.page(request, part, status=step.status, oob=True, guide=guide, guide_changed=stale, **values)
+        values |= {"place": place, "guide": guide, "guide_changed": stale}
+        return render.page(request, part, status=step.status, oob=True, **values)
     guide = guideline_view(sheet.scheme, sheet.guideline, words) if sheet else None
     return project_page(
         request,
@@ -211,21 +216,23 @@ def _problem_text(words: Translator, problem: str) -> str:
     return sentences.get(problem, "")
 
 
-def explain_no_work(db: Connection, project: Project, member: Member) -> NoWork:
+def explain_no_work(db: Connection, place: ProjectAccess, member: Member) -> NoWork:
     """Return what explains that there is nothing for this person."""
+    project = place.project
     every = tuple(phases.of_project(db, project.id))
     mine = [tallies.get(db, phase.id, member.user) for phase in every if phase.state == "open"]
     talks = [phase for phase in every if phase.behaviour.shared and phase.state == "open"]
     discussed = tuple(phase.id for phase in talks if not phase_answers.count_states(db, phase.id).get("open"))
     given, refused = sum(tally.given for tally in mine), sum(tally.refused for tally in mine)
-    return NoWork(project, member, every, given, refused, discussed)
+    own = next_steps.own_steps(db, project, member, place.may, every) if project.state == "open" else []
+    return NoWork(project, member, every, given, refused, discussed, tuple(step for step in own if step.act != "label"))
 
 
 def no_work_values(words: Translator, none: NoWork) -> dict[str, Any]:
     """Return what `parts/nothing.html` shows."""
     address = f"/projects/{none.project.id}"
-    overview = {"href": address, "do": words("label.none.overview"), "progress": None}
-    again = {"href": f"{address}/label", "do": words("label.none.check"), "progress": None, "again": True}
+    overview = {"href": address, "do": words("label.none.overview"), "progress": None, "steps": none.steps}
+    again = {**overview, "href": f"{address}/label", "do": words("label.none.check"), "again": True}
     open_ones = [phase for phase in none.phases if phase.state == "open" and phase.id not in none.discussed]
     waiting = [phase for phase in none.phases if phase.state == "waiting"]
     if none.project.state == "closed":
@@ -234,7 +241,7 @@ def no_work_values(words: Translator, none: NoWork) -> dict[str, Any]:
     shared = [phase for phase in open_ones if phase.behaviour.shared]
     if shared:
         text = words("label.none.discussion_text", phase=shared[0].name)
-        on = {"href": f"{address}/discussion", "do": words("label.none.discuss"), "progress": None}
+        on = {**overview, "href": f"{address}/discussion", "do": words("label.none.discuss")}
         return {"title": words("label.none.discussion"), "lines": [text], **on}
     if open_ones and not any(eligibility.may_work(none.member, phase, none.phases) for phase in open_ones):
         if none.member.choices.get(eligibility.SCREENING_PASSED) == "failed":
@@ -244,7 +251,7 @@ def no_work_values(words: Translator, none: NoWork) -> dict[str, Any]:
         text = words("label.none.not_yours_text", phase=open_ones[0].name)
         return {"title": words("label.none.not_yours"), "lines": [text], **again}
     if any(phase.behaviour.task and eligibility.may_work(none.member, phase, none.phases) for phase in open_ones):
-        on = {"href": f"{address}/memes", "do": words("step.do.memes"), "progress": None}
+        on = {**overview, "href": f"{address}/memes", "do": words("step.do.memes")}
         return {"title": words("label.none.memes"), "lines": [words("label.none.memes_text")], **on}
     if open_ones:
         text = words("label.none.all_done_text", phase=open_ones[0].name)
