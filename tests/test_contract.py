@@ -73,7 +73,7 @@ BUDGETS = {
     "scoring": 3705,
     "server": 1828,
     "shell": 948,
-    "store": 2190,
+    "store": 2197,
     "testing": 4835,
     "text": 2219,
     "training": 5161,

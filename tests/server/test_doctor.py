@@ -25,6 +25,7 @@ from davy.server import doctor
 from davy.shell.app import run
 from davy.store import open_store
 from davy.store.columns import now
+from davy.store.store import DatabaseUnavailable
 
 PARTS = ["database", "disk", "files", "secret", "address", "detectors", "registered", "jobs", "communities"]
 
@@ -80,6 +81,12 @@ def of_a_newer_davy(place):
     return []
 
 
+def from_before_the_first_release(place):
+    with sqlite3.connect(place / "davy.sqlite") as db:
+        db.execute("UPDATE davy_version SET version_num = '0018'")
+    return []
+
+
 def no_tables(place):
     (place / "davy.sqlite").write_bytes(b"")
     return []
@@ -130,6 +137,7 @@ def options_file(place):
         (spoiled, "database", "is not a SQLite database"),
         (lambda place: ["--database", f"sqlite:///{place}"], "database", "is a folder"),
         (of_a_newer_davy, "database", "made by a newer Davy"),
+        (from_before_the_first_release, "database", "davy project export"),
         (no_tables, "database", "davy database create"),
         (no_server, "database", "127.0.0.1"),
         (files_are_a_file, "files", "is no folder"),
@@ -192,6 +200,20 @@ def as_nobody(place):
         yield
     finally:
         os.setresuid(0, 0, 0)
+
+
+def test_a_read_only_database_of_a_running_server_is_wrong(place, capsys):
+    with open_store("sqlite:///davy.sqlite") as store:
+        with store.write() as db:
+            jobs.enqueue(db, "fit threshold", {}, owner="system")
+        store.check_writable()
+        for path in place.glob("davy.sqlite*"):  # SQLite's log is there, so that it opens the file for reading
+            path.chmod(0o444)
+        with as_nobody(place):
+            wrong, _ = examined(capsys)
+            with pytest.raises(DatabaseUnavailable, match="can't be written to"):
+                store.check_writable()
+    assert "whether the disk is read-only" in wrong["database"]
 
 
 def test_what_the_server_may_not_write_or_read_is_wrong(place, capsys):

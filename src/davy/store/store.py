@@ -82,6 +82,13 @@ class Store:
                 raise DatabaseUnavailable(
                     f"{path} was moved away under the server. Put it back, then start it again.", status=503
                 )
+            # SQLite begins to write in a file that it can only read, and refuses the first change.
+            if not os.access(path, os.W_OK) or not os.access(path.parent, os.W_OK):
+                raise DatabaseUnavailable(
+                    f"{path} can't be written to. See who owns the file and its folder, and whether the disk is "
+                    "read-only.",
+                    status=503,
+                )
             if shutil.disk_usage(path.parent).free < LEAST_FREE:
                 raise DatabaseUnavailable(f"The disk of {path} is full. Make room.", status=507)
             return
