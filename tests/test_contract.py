@@ -66,7 +66,7 @@ BUDGETS = {
     "people": 3675,
     "report": 878,
     "reviews": 1034,
-    "rounds": 5724,
+    "rounds": 5763,
     "runs": 2234,
     "scheme_editor": 1058,
     "schemes": 1385,

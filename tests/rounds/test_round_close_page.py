@@ -62,6 +62,8 @@ def test_a_manager_closes_a_round_and_the_job_makes_the_next_target(site: Site, 
     closed = mo.get("/projects/duel/rounds/1/close").text
     assert "duel-target@" in closed
     assert 'class="warning few"' in closed  # it was chosen by few posts
+    assert "How often people fool the target" in closed
+    assert re.search(r'0\.50 <span class="quiet">.*?<td class="number">30</td>', closed, flags=re.S)
     listed = mo.get("/projects/duel/rounds").text
     (target,) = set(re.findall(r'value="(duel-target@[^"]*)" checked', listed))
     opening = {"target": target, "anyway": "a test"}
@@ -85,6 +87,11 @@ def test_a_manager_closes_a_round_and_the_job_makes_the_next_target(site: Site, 
     assert "wuzzle" not in story.text, "it shows no text"
     with site.store.write() as db:
         users.set_language(db, site.people["ada"].id, "de", by="shell")
+        users.set_language(db, site.people["mo"].id, "de", by="shell")
+        outcome = dict(rounds.get(db, bench.round.id).outcome)
+        outcome |= {"incumbent": {"name": "old@1"}, "worse": [{"on": "emoji-de", "now": 0.5, "then": 0.9}]}
+        rounds.set_state(db, bench.round.id, "closed", by="shell", outcome=outcome)
+    assert "emoji-de: 0,500, davor 0,900" in mo.get("/projects/duel/rounds/1/close").text
     german = site.as_("ada").get("/projects/duel/rounds/story").text
     for head in ("Runde", "Einträge vorher", "geprüft", "Wert", "R1: Anteil richtig", "oberes Viertel (s)"):
         assert f">{head}</th>" in german, head

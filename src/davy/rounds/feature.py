@@ -27,6 +27,7 @@ FEATURE = Feature(
         "davy.rounds.pages.rounds:router",
         "davy.rounds.pages.round_entry:router",
         "davy.rounds.pages.round_contrast:router",
+        "davy.rounds.pages.round_close:router",
         "davy.rounds.pages.attack:router",
     ),
     closing_rules={"round closed": "davy.rounds.open_round:why_open"},

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import re
 from pathlib import Path
 
 import pytest
@@ -14,6 +16,8 @@ pytestmark = [pytest.mark.browser, pytest.mark.slow]
 MOST_CLICKS = 25
 LONGEST_CLOSE = 600_000
 EACH = 2
+PICTURES = os.environ.get("DAVY_PICTURES")
+"""A folder for pictures of what the test sees, for people to look at."""
 HATEFUL = ("hateful", "derogation", "women")
 HARMLESS = ("not hateful",)
 TEXTS = {
@@ -39,6 +43,11 @@ ATTACKS = {pairs[0][0] for pairs in TEXTS.values()} | {pairs[1][1] for pairs in 
 def fresh(tmp_path: Path):
     with fresh_server(tmp_path / "empty") as server:
         yield server
+
+
+def picture(person: Person, name: str) -> None:
+    if PICTURES:
+        person.page.screenshot(path=Path(PICTURES) / f"{name}.png", full_page=True)
 
 
 def tick(person: Person, name: str, value: str) -> None:
@@ -135,6 +144,8 @@ def test_five_people_play_a_round_and_the_next_one_has_the_new_target(browser, f
     # The page shows the end of the job by itself: every suite runs on the old target and on the new one.
     ada.page.get_by_text(t("rounds.next_target")).wait_for(timeout=LONGEST_CLOSE)
     ada.page.locator(".few").wait_for()
+    assert ada.page.locator("td.number", has_text=re.compile(f"^{EACH * len(writers)}$")).count() == 2  # of two rates
+    picture(ada, "closed")
     ada.link(t("rounds.open_next"))
     assert "target@" in (ada.page.locator('[name="target"]:checked').get_attribute("value") or "")
     tick(ada, "few", "yes")
