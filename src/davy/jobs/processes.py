@@ -24,7 +24,7 @@ from davy.files.cores import usable_cores
 from davy.jobs.job_files import files_folder
 from davy.jobs.kinds import check_kinds, job_functions, job_kinds
 from davy.jobs.worker import JobWatcher, JobWorker
-from davy.store import default_url, open_store
+from davy.store import Store, default_url, open_store
 from davy.store.serving import hold_database
 
 logger = logging.getLogger(__name__)
@@ -34,6 +34,7 @@ QUICK_NICE, LONG_NICE = 5, 10
 """How far jobs give way to those who answer people: quick ones a little, since they hold the database now and then."""
 SWITCH_SECONDS = 0.0005
 """How long a thread may go on while another waits: a job that computes beside one that writes must not slow it down."""
+STATISTICS_SECONDS = 6 * 3600
 STOP_SECONDS = 15
 """How long a worker may take to reach a job's next step before it is ended; the job's lease then lapses."""
 
@@ -83,7 +84,9 @@ def work(
             stack.enter_context(WorkerProcesses(1, url, files, kinds=apart, lease_seconds=lease_seconds, **how))
         due = [resolve_name(each.enqueue_due) for kind in chosen if (each := every[kind]).enqueue_due is not None]
         if due:
-            stack.callback(JobWatcher(store, due).start().stop)
+            refresh = StatisticsRefresh()
+            refresh(store)
+            stack.callback(JobWatcher(store, [*due, refresh]).start().stop)
         while not stop.wait(0.5):
             if parent and os.getppid() != parent:
                 logger.warning("the server is gone, so this worker ends")
@@ -92,6 +95,20 @@ def work(
             threading.Thread(target=worker.stop, daemon=True).start()
         for worker in workers:
             worker.stop(STOP_SECONDS)
+
+
+class StatisticsRefresh:
+    """Lets the database look at its tables when the worker starts and a few times a day."""
+
+    def __init__(self, seconds: float = STATISTICS_SECONDS) -> None:
+        self._seconds = seconds
+        self._next = float("-inf")
+
+    def __call__(self, store: Store) -> None:
+        """Do it, if it is time again."""
+        if time.monotonic() >= self._next:
+            self._next = time.monotonic() + self._seconds
+            store.refresh_statistics()
 
 
 def _give_way(nice: int) -> None:

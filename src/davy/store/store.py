@@ -8,6 +8,7 @@ every commit. One writer at a time holds SQLite, others queue in order.
 
 from __future__ import annotations
 
+import logging
 import os
 import re
 import select
@@ -25,8 +26,10 @@ from sqlalchemy.engine import URL
 from sqlalchemy.exc import DBAPIError, DisconnectionError, StatementError
 
 from davy.core.errors import UserError
-from davy.store import pipeline
+from davy.store import pipeline, statistics
 from davy.store.url import masked_url, sqlite_path
+
+logger = logging.getLogger(__name__)
 
 BUSY_SECONDS = 30
 ASK_EVERY = 0.001
@@ -35,6 +38,13 @@ ASK_EVERY_BEHIND = 0.005
 """The same for a background process: whoever answers a person comes first."""
 LEAST_FREE = 16 * 2**20
 """Bytes without which a disk counts as full: SQLite's log grows to a few megabytes between tidyings."""
+
+
+LEAST_ADDED = 5_000
+"""Rows that have to come in before the database looks at its tables again."""
+LEAST_AT_ONCE = 100
+"""Rows that a transaction has to add for it: one that saves a person's answer never pays."""
+_ADDED = "davy added rows"
 
 
 class DatabaseUnavailable(UserError):
@@ -57,6 +67,7 @@ class Store:
     _turn: threading.Lock = field(default_factory=threading.Lock, repr=False)
     _first_file_id: dict[str, int] = field(default_factory=dict, repr=False)
     _writing: threading.local = field(default_factory=threading.local, repr=False)
+    _added: dict[str, int] = field(default_factory=lambda: {"before": 0, "since": 0}, repr=False)
 
     def __post_init__(self) -> None:
         # The same connections under other options, which cost time to set with every transaction.
@@ -130,6 +141,7 @@ class Store:
         """Yield a connection whose changes are all kept when the block ends, or none of them.
 
         `pipelined` sends statements to PostgreSQL together wherever nothing waits for an answer (`pipeline`).
+        After many rows came in, the database's statistics are brought up to date.
         """
         if getattr(self._writing, "on", False):
             raise RuntimeError("this thread is already writing; pass its connection on instead of opening another")
@@ -138,9 +150,30 @@ class Store:
             with clear_errors(self.url), self._in_turn(), self._changing.connect() as db, db.begin():
                 if pipelined:
                     pipeline.begin_pipeline(db)
+                db.info[_ADDED] = 0
                 yield db
+                added = db.info[_ADDED]
         finally:
             self._writing.on = False
+        if self._is_much(added):
+            self.refresh_statistics()
+
+    def refresh_statistics(self) -> None:
+        """Let the database look at how large its tables are; where it can't, queries are planned as before."""
+        try:
+            with self.write() as db:
+                statistics.analyze(db)
+        except UserError as error:
+            logger.warning("the statistics of the database stay as they are: %s", error.message)
+
+    def _is_much(self, added: int) -> bool:
+        """Note what a transaction added; return whether statistics are due: after thousands, then ever more rarely."""
+        rows = self._added
+        rows["since"] += added
+        if added < LEAST_AT_ONCE or rows["since"] < max(LEAST_ADDED, rows["before"] // 2):
+            return False
+        rows["before"], rows["since"] = rows["before"] + rows["since"], 0
+        return True
 
     @contextmanager
     def _in_turn(self) -> Iterator[None]:
@@ -183,6 +216,7 @@ def make_engine(url: URL) -> Engine:
             },
         )
         event.listen(engine, "checkout", _still_there)
+        event.listen(engine, "after_cursor_execute", _count_added)
         event.listen(engine, "before_cursor_execute", pipeline.before_statement)
         event.listen(engine, "commit", pipeline.before_commit)
         event.listen(engine, "rollback", pipeline.before_rollback)
@@ -196,7 +230,13 @@ def make_engine(url: URL) -> Engine:
     )
     event.listen(engine, "connect", _prepare_sqlite)
     event.listen(engine, "begin", _begin_sqlite)
+    event.listen(engine, "after_cursor_execute", _count_added)
     return engine
+
+
+def _count_added(db: Connection, cursor: Any, _statement: str, _values: Any, _context: Any, _many: bool) -> None:
+    if cursor.description is None and cursor.rowcount > 0:
+        db.info[_ADDED] = db.info.get(_ADDED, 0) + cursor.rowcount
 
 
 def _still_there(raw: Any, _record: object, _proxy: object) -> None:
