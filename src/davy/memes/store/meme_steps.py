@@ -183,7 +183,8 @@ def rated_memes(db: Connection, rating: Phase, question: str, *, only: Sequence[
     # A query of their own: looked up row by row, SQLite walks all verdicts of the project for each meme.
     settled = select(verdicts.c.post, verdicts.c.labels).where(verdicts.c.question == question)
     settled = settled.where(is_newest(rating.project))
-    settled = settled if only is None else settled.where(verdicts.c.post.in_(only))
+    rated = select(item_table.c.post).where(item_table.c.phase == rating.id)
+    settled = settled.where(verdicts.c.post.in_(rated if only is None else only))
     labels = {row.post: row.labels for row in db.execute(settled)}
     rows = db.execute(query.order_by(item_table.c.position))
     return [_rated(row, labels.get(row.id)) for row in rows]

@@ -103,6 +103,7 @@ def show(request: Request, place: Trains) -> Response:
         can_encode=len(_kinds()) > 1,
         plans=PLANS,
         counts=counts,
+        most_counted=verdict_history.MOST_COUNTED,
         encoders=_encoders(request),
         can=context_of(request).settings.files_folder is not None,
         most=context_of(request).settings.max_upload // 1_000_000,

@@ -13,7 +13,7 @@ from davy.annotation.care.pages.consent import member_of
 from davy.annotation.labelling.labelling import scheme_of
 from davy.annotation.labelling.pages.questions import QuestionView, question_views
 from davy.annotation.labelling.pages.sheets import answer_titles, display_choice_of, flag_titles
-from davy.annotation.labelling.store.annotations import AnsweredItem, answered_items
+from davy.annotation.labelling.store.annotations import SEARCHED, AnsweredItem, answered_items, end_of_search
 from davy.annotation.project.pages.project_access import Labels, ProjectAccess, project_page
 from davy.annotation.project.phase_kind import PHASE_KINDS
 from davy.web import render
@@ -36,21 +36,23 @@ def my_answers(
     except ValueError:
         raise LocalizedError("choice") from None
     with context_of(request).store.read() as db:
-        answered = answered_items(
-            db, place.project.id, place.account.id, search=q.strip(), before=until, limit=SHOWN + 1
-        )
+        who = (db, place.project.id, place.account.id)
+        end = end_of_search(*who, before=until) if q.strip() else None
+        answered = answered_items(*who, search=q.strip(), before=until, until=end, limit=SHOWN + 1)
         scheme = scheme_of(db, place.project)
     words, context = render.translator_of(request), context_of(request)
     asked = question_views(scheme, scheme.guideline, words.lang)
     flags = flag_titles(words)
     shown = answered[:SHOWN]
+    last = shown[-1].at if len(answered) > SHOWN else end
     return project_page(
         request,
         place,
         "my_answers.html",
         rows=[_row(item, asked, flags, context.mask(item.text), place) for item in shown],
         q=q,
-        older=shown[-1].at.isoformat() if len(answered) > SHOWN else "",
+        older=last.isoformat() if last else "",
+        searched=SEARCHED,
         display=display_choice_of(place.project, member_of(place)),
     )
 

@@ -12,12 +12,14 @@ from datetime import datetime
 from functools import cache
 from typing import Any
 
-from sqlalchemy import ColumnElement, Connection, bindparam, exists, func, insert, select
+from sqlalchemy import ColumnElement, Connection, Select, bindparam, exists, func, insert, select, union_all
 from sqlalchemy.engine import Row
 
 from davy.annotation.labelling.store.tables import annotations, answers, assignments
+from davy.annotation.project.project import Phase
+from davy.annotation.project.store import phases
 from davy.annotation.project.store.picture_locks import UNLOCKED
-from davy.annotation.project.store.tables import items, phases, posts
+from davy.annotation.project.store.tables import items, posts
 from davy.core import Annotation, Scheme, UserError
 from davy.core.annotation import Answers
 from davy.schemes.store.schemes import guidelines, schemes
@@ -228,40 +230,69 @@ class AnsweredItem:
     annotation: Annotation
 
 
+SEARCHED = 3_000
+"""Answers of a person in which a search looks for one page."""
+
+
+def end_of_search(db: Connection, project_id: str, user_id: str, before: datetime | None = None) -> datetime | None:
+    """Return the time of the oldest answer that a search looks at for one page; None where it reaches the first."""
+    found = phases.of_project(db, project_id)
+    parts = [_in_phase(phase.id, user_id, SEARCHED, assignments.c.done_at, before=before) for phase in found]
+    if not parts:
+        return None
+    newest = union_all(*parts).subquery()
+    return db.scalar(select(newest.c.done_at).order_by(newest.c.done_at.desc()).offset(SEARCHED - 1).limit(1))
+
+
+def _in_phase(
+    phase_id: str,
+    user_id: str,
+    limit: int,
+    *columns: ColumnElement[Any],
+    before: datetime | None,
+    where: Sequence[ColumnElement[bool]] = (),
+) -> Select[Any]:
+    """Return a person's answers in a phase, newest first: the index has a person's phases one by one."""
+    query = select(*columns).select_from(
+        assignments.join(items, items.c.id == assignments.c.item).join(posts, posts.c.id == items.c.post)
+    )
+    query = query.where(assignments.c.annotator == user_id, assignments.c.phase == phase_id, *where)
+    query = query.where(assignments.c.annotation.is_not(None), assignments.c.state.in_(("done", "refused", "again")))
+    query = query if before is None else query.where(assignments.c.done_at < before)
+    return select(query.order_by(assignments.c.done_at.desc()).limit(limit).subquery())
+
+
 def answered_items(
-    db: Connection, project_id: str, user_id: str, *, search: str = "", before: datetime | None = None, limit: int = 30
+    db: Connection,
+    project_id: str,
+    user_id: str,
+    *,
+    search: str = "",
+    before: datetime | None = None,
+    until: datetime | None = None,
+    limit: int = 30,
 ) -> list[AnsweredItem]:
     """Return a person's answers in a project; `search` is found in the posts' texts, whatever the case of its letters.
 
-    Page on with `before` set to the last one's time.
+    Page on with `before` set to the last one's time. None before `until` is looked at.
     """
-    query = (
-        select(
-            assignments.c.id,
-            assignments.c.annotation,
-            assignments.c.done_at,
-            phases.c.name,
-            phases.c.state,
-            phases.c.kind,
-            posts.c.text,
-            posts.c.lang,
-            posts.c.image,
-        )
-        .join(phases, phases.c.id == assignments.c.phase)
-        .join(items, items.c.id == assignments.c.item)
-        .join(posts, posts.c.id == items.c.post)
-        .where(phases.c.project == project_id, assignments.c.annotator == user_id, UNLOCKED)
-        .where(assignments.c.annotation.is_not(None), assignments.c.state.in_(("done", "refused", "again")))
-    )
+    where = [UNLOCKED]
     if search:
-        query = query.where(posts.c.text.icontains(search, autoescape=True))
-    if before is not None:
-        query = query.where(assignments.c.done_at < before)
-    rows = db.execute(query.order_by(assignments.c.done_at.desc()).limit(limit)).all()
+        where.append(posts.c.text.icontains(search, autoescape=True))
+    if until is not None:
+        where.append(assignments.c.done_at >= until)
+    by_id = {phase.id: phase for phase in phases.of_project(db, project_id)}
+    own = (assignments.c.id, assignments.c.phase, assignments.c.annotation, assignments.c.done_at)
+    columns = (*own, posts.c.text, posts.c.lang, posts.c.image)
+    parts = [_in_phase(phase, user_id, limit, *columns, before=before, where=where) for phase in by_id]
+    if not parts:
+        return []
+    newest = union_all(*parts).subquery()
+    rows = db.execute(select(newest).order_by(newest.c.done_at.desc()).limit(limit)).all()
     given = get_many(db, [row.annotation for row in rows])
-    return [_answered(row, given[row.annotation]) for row in rows]
+    return [_answered(row, by_id[row.phase], given[row.annotation]) for row in rows]
 
 
-def _answered(row: Any, given: Annotation) -> AnsweredItem:
-    about = (row.id, row.name, row.state, row.kind, row.text or "", row.lang, row.image, row.done_at)
+def _answered(row: Any, phase: Phase, given: Annotation) -> AnsweredItem:
+    about = (row.id, phase.name, phase.state, phase.kind, row.text or "", row.lang, row.image, row.done_at)
     return AnsweredItem(*about, given)

@@ -69,6 +69,7 @@ verdicts = Table(
     ForeignKeyConstraint(["scheme", "scheme_version"], ["schemes.name", "schemes.version"]),
     table_index("ix_verdicts_post", "post", "id"),
     table_index("ix_verdicts_project", "project", "question", "id", where="project IS NOT NULL"),
+    table_index("ix_verdicts_shelf", "id", where="project IS NULL"),
 )
 
 verdict_annotations = Table(

@@ -67,15 +67,22 @@ def posts(
             return _page(request, [], shelves, None, {"lang": "", "kind": ""})
         wanted = post_pages.PostFilter(lang or None, (label or None) if shelf.verdicts else None, kind or None)
         seen = {"with_verdicts": shelf.verdicts, "hidden": shelf.hidden}
-        listed = post_pages.page(db, shelf.project, wanted, **seen, after=after, limit=_PAGE)
-        total = post_pages.count(db, shelf.project, wanted, hidden=shelf.hidden)
+        filtered = wanted != post_pages.PostFilter()
+        until = post_pages.end_of_look(db, shelf.project, after) if filtered else None
+        end = post_pages.end_of_look(db, shelf.project) if filtered else None
+        listed = post_pages.page(db, shelf.project, wanted, **seen, after=after, until=until, limit=_PAGE)
+        total = post_pages.count(db, shelf.project, wanted, hidden=shelf.hidden, until=end)
         langs = post_pages.languages(db, shelf.project)
-        labels = post_pages.labels(db, shelf.project) if shelf.verdicts else []
+        labels = _labels(db, shelf.project) if shelf.verdicts else []
         asked = {scheme.name: question_names(scheme.yaml) for scheme in schemes.list_schemes(db)}
     chosen = {"project": shelf.project or "", "lang": lang, "label": label, "kind": kind}
-    older = "/posts?" + urlencode({**chosen, "after": listed[-1].id}) if len(listed) == _PAGE else None
+    last = listed[-1].id if len(listed) == _PAGE else until
+    older = "/posts?" + urlencode({**chosen, "after": last}) if last else None
+    many = total == post_pages.MOST or end is not None
     shown = [_shown(context, post, asked) for post in listed]
-    return _page(request, shown, shelves, shelf, chosen, total=total, langs=langs, labels=labels, older=older)
+    return _page(
+        request, shown, shelves, shelf, chosen, total=total, many=many, langs=langs, labels=labels, older=older
+    )
 
 
 def shelves_of(db: Connection, who: User, shared: str) -> list[Shelf]:
@@ -100,6 +107,7 @@ def _page(
     chosen: dict[str, str],
     *,
     total: int = 0,
+    many: bool = False,
     langs: Sequence[str] = (),
     labels: Sequence[str] = (),
     older: str | None = None,
@@ -111,12 +119,28 @@ def _page(
         shelves=shelves,
         shelf=shelf,
         total=total,
-        many=total == post_pages.MOST,
+        many=many,
+        looked_at=post_pages.LOOKED_AT,
         langs=langs,
         labels=labels,
         chosen=chosen,
         older=older,
     )
+
+
+def _labels(db: Connection, project: str | None) -> list[str]:
+    """Return the labels to choose from: those of the project's scheme, and those that were given lately."""
+    given = set(post_pages.labels(db, project))
+    if project is not None:
+        own = projects.get(db, project)
+        given |= set(label_names(schemes.get(db, own.scheme, own.scheme_version).yaml))
+    return sorted(given)
+
+
+@lru_cache(maxsize=64)
+def label_names(scheme: str) -> tuple[str, ...]:
+    """Return the labels of all questions in a scheme's YAML."""
+    return tuple(label for question in parse(scheme).questions for label in question.label_names)
 
 
 @lru_cache(maxsize=64)

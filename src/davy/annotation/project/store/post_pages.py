@@ -1,8 +1,8 @@
 """Posts of a project, or of the shelf, as a page shows them: filtered, a screenful at a time, with verdicts.
 
 Pages follow the id, so that the thousandth costs as much as the first. Counting
-stops at `MOST`: nobody reads on by number, and a large table should not be
-counted for every click.
+stops at `MOST`, and a filter looks at `LOOKED_AT` posts for a page: a large table
+should not be read for every click.
 """
 
 from __future__ import annotations
@@ -18,8 +18,13 @@ from davy.annotation.project.store.picture_locks import UNLOCKED
 from davy.annotation.project.store.posts import owned_by
 from davy.annotation.project.store.tables import items, phases, posts
 from davy.annotation.settling.store.verdicts import is_newest
+from davy.store.distinct_values import distinct_values
 
 MOST = 10_000
+LOOKED_AT = 10_000
+"""Posts that a filter looks at for one page; the next page goes on behind them."""
+NEWEST = 2_000
+"""Verdicts on a question whose labels can be chosen, beside those of the scheme."""
 KINDS: tuple[str, ...] = ("text", "meme")
 IN_ROUND: ColumnElement[bool] = exists().where(
     items.c.post == posts.c.id,
@@ -60,15 +65,16 @@ def page(
     hidden: bool = False,
     entries: bool = True,
     after: str = "",
+    until: str | None = None,
     limit: int = 50,
 ) -> list[ListedPost]:
-    """Return a project's posts, or the shelf's, by id, beginning after the id `after`; `hidden` ones, too.
+    """Return a project's posts, or the shelf's, by id, after the id `after` and up to `until`; `hidden` ones, too.
 
     Without `entries` those of rounds are left out.
     """
     columns = (posts.c.id, posts.c.public_id, posts.c.text, posts.c.lang, posts.c.image, posts.c.hidden)
     query = select(*columns, IN_ROUND.label("in_round"))
-    query = query.where(posts.c.public_id > after, *_conditions(project, wanted, hidden=hidden))
+    query = query.where(*_between(after, until), *_conditions(project, wanted, hidden=hidden))
     query = query if entries else query.where(~IN_ROUND)
     rows = db.execute(query.order_by(posts.c.public_id).limit(limit)).all()
     given = _verdicts(db, project, [row.id for row in rows]) if with_verdicts else {}
@@ -86,22 +92,38 @@ def page(
     ]
 
 
-def count(db: Connection, project: str | None, wanted: PostFilter, *, hidden: bool = False) -> int:
-    """Return how many posts match, at most `MOST`."""
-    matching = select(posts.c.id).where(*_conditions(project, wanted, hidden=hidden)).limit(MOST).subquery()
+def end_of_look(db: Connection, project: str | None, after: str = "") -> str | None:
+    """Return the id up to which a filter looks for one page after `after`; None where it reaches the last post."""
+    query = select(posts.c.public_id).where(owned_by(project), posts.c.public_id > after)
+    return db.scalar(query.order_by(posts.c.public_id).offset(LOOKED_AT - 1).limit(1))
+
+
+def count(
+    db: Connection, project: str | None, wanted: PostFilter, *, hidden: bool = False, until: str | None = None
+) -> int:
+    """Return how many posts match, up to the id `until`, and at most `MOST`."""
+    conditions = [*_between("", until), *_conditions(project, wanted, hidden=hidden)]
+    matching = select(posts.c.id).where(*conditions).limit(MOST).subquery()
     return db.execute(select(func.count()).select_from(matching)).scalar_one()
 
 
 def languages(db: Connection, project: str | None) -> list[str]:
     """Return the languages that posts of a project, or of the shelf, have."""
-    query = select(posts.c.lang).where(owned_by(project), posts.c.lang.is_not(None)).distinct()
-    return [str(lang) for lang in db.scalars(query.order_by(posts.c.lang))]
+    return distinct_values(db, posts.c.lang, owned_by(project), posts.c.lang.is_not(None))
 
 
 def labels(db: Connection, project: str | None) -> list[str]:
-    """Return the labels that a project's verdicts gave, or on the shelf published ones, sorted."""
-    query = select(verdicts.c.labels).where(_given_by(project)).distinct()
-    return sorted({label for found in db.scalars(query) for label in found})
+    """Return the labels that a project's newest verdicts gave, or on the shelf published ones, sorted."""
+    newest = select(verdicts.c.labels).where(_given_by(project)).order_by(verdicts.c.id.desc()).limit(NEWEST)
+    # The index of a project's verdicts is by question.
+    asked = distinct_values(db, verdicts.c.question, _given_by(project)) if project is not None else []
+    queries = [newest.where(verdicts.c.question == question) for question in asked] or [newest]
+    lists = [found for query in queries for found in db.scalars(select(query.subquery()).distinct())]
+    return sorted({label for found in lists for label in found})
+
+
+def _between(after: str, until: str | None) -> list[ColumnElement[bool]]:
+    return [posts.c.public_id > after, *([] if until is None else [posts.c.public_id <= until])]
 
 
 def _conditions(project: str | None, wanted: PostFilter, *, hidden: bool) -> list[ColumnElement[bool]]:

@@ -23,6 +23,7 @@ from davy.annotation.project.store.tables import posts
 from davy.core import POST_COLUMNS, Post, Source, UserError
 from davy.store import events
 from davy.store.columns import new_id, now
+from davy.store.distinct_values import distinct_values
 
 if TYPE_CHECKING:
     import polars as pl
@@ -179,8 +180,8 @@ def is_hidden(db: Connection, key: str) -> bool:
 
 def sources(db: Connection, project_id: str, *, most: int) -> list[str]:
     """Return the names of where a project's posts come from, by name, at most so many."""
-    query = select(posts.c.source).where(posts.c.project == project_id, posts.c.source.is_not(None)).distinct()
-    return [str(name) for name in db.scalars(query.order_by(posts.c.source).limit(most)) if name]
+    of_project = (posts.c.project == project_id, posts.c.source.is_not(None), posts.c.source != "")
+    return distinct_values(db, posts.c.source, *of_project, most=most)
 
 
 def get(db: Connection, key: str) -> Post:

@@ -34,8 +34,8 @@ def can_be_deleted(db: Connection, project: Project) -> bool:
 
 def has_answers(db: Connection, project_id: str) -> bool:
     """Return whether somebody has answered in a project, or something was settled in it."""
-    theirs = select(posts.c.id).where(posts.c.project == project_id)
-    answered = select(annotations.c.id).where(annotations.c.post.in_(theirs)).limit(1)
+    theirs = select(phases.c.id).where(phases.c.project == project_id)
+    answered = select(annotations.c.id).where(annotations.c.phase.in_(theirs)).limit(1)
     settled = select(verdicts.c.id).where(verdicts.c.project == project_id).limit(1)
     return any(db.execute(query).first() is not None for query in (answered, settled))
 

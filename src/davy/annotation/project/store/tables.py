@@ -41,6 +41,8 @@ posts = Table(
     # 1: seen by those who run the project, and by whom a phase gives it to.
     Column("hidden", Integer, nullable=False, server_default="0"),
     table_index("ix_posts_parent", "parent", where="parent IS NOT NULL"),
+    table_index("ix_posts_lang", "project", "lang", where="lang IS NOT NULL"),
+    table_index("ix_posts_source", "project", "source", where="source IS NOT NULL"),
     table_index("uq_posts_project", "project", "public_id", where="project IS NOT NULL", unique=True),
     table_index("uq_posts_shelf", "public_id", where="project IS NULL", unique=True),
 )
@@ -108,5 +110,6 @@ items = Table(
     CheckConstraint("state IN ('open', 'full', 'settled', 'dropped')", name="state"),
     table_index("ix_items_post", "post"),
     table_index("ix_items_place", "phase", "position"),
+    table_index("ix_items_batch", "phase", "batch", where="batch IS NOT NULL"),
     table_index("ix_items_room", "phase", "position", where="room > 0"),
 )

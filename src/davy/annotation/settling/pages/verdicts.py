@@ -53,6 +53,8 @@ def verdicts(
         scheme = scheme_of(db, place.project)
         asked = next((each for each in scheme.questions if each.name == question), scheme.questions[0])
         chosen = {"question": asked.name, "label": label, "basis": basis if basis in BASES else ""}
+        filtered = label or chosen["basis"]
+        until = verdict_history.end_of_look(db, place.project, asked.name, before or None) if filtered else None
         settled = verdict_history.page(
             db,
             place.project,
@@ -60,15 +62,13 @@ def verdicts(
             label=label or None,
             basis=chosen["basis"] or None,
             before=before or None,
+            until=until,
             hidden=place.may("manage"),
             limit=PAGE,
         )
         bases = verdict_history.count_bases(db, place.project, asked.name)
-    older = (
-        f"{place.address}/verdicts?" + urlencode({**chosen, "before": settled[-1].key})
-        if len(settled) == PAGE
-        else None
-    )
+    last = settled[-1].key if len(settled) == PAGE else until
+    older = f"{place.address}/verdicts?" + urlencode({**chosen, "before": last}) if last else None
     return project_page(
         request,
         place,
@@ -78,6 +78,7 @@ def verdicts(
         labels=[(label.name, translated_label(label, words.lang)) for label in asked.labels],
         bases=[(name, bases[name], bases[name] / sum(bases.values())) for name in BASES if bases.get(name)],
         total=sum(bases.values()),
+        most=verdict_history.MOST_COUNTED,
         chosen=chosen,
         older=older,
     )

@@ -17,8 +17,8 @@ from davy.annotation.project.store.picture_locks import UNLOCKED
 from davy.annotation.project.store.tables import posts
 from davy.annotation.settling.store.verdicts import is_newest
 
-MOST_COUNTED = 100_000
-"""Verdicts that are counted by basis; beyond that a count would slow the page."""
+MOST_COUNTED = 20_000
+"""Verdicts that are counted by basis or by label, the newest; to count them all would slow the page."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,14 +55,19 @@ def page(
     label: str | None = None,
     basis: str | None = None,
     before: str | None = None,
+    until: str | None = None,
     limit: int = 25,
     hidden: bool = False,
 ) -> list[SettledPost]:
-    """Return the posts whose verdict on a question counts and fits, the newest verdict first; `hidden` ones, too."""
+    """Return the posts whose verdict on a question counts and fits, the newest verdict first; `hidden` ones, too.
+
+    Only verdicts before the id `before` and not before `until` are looked at.
+    """
     query = _counting(project, question, label, basis)
     shown = [posts.c.id == verdicts.c.post, UNLOCKED, *([] if hidden else [posts.c.hidden == 0])]
     query = query.where(exists().where(*shown))
     query = query if before is None else query.where(verdicts.c.id < before)
+    query = query if until is None else query.where(verdicts.c.id >= until)
     rows = db.execute(query.order_by(verdicts.c.id.desc()).limit(limit)).all()
     turns = _turns(db, project, [row.post for row in rows])
     columns = (posts.c.id, posts.c.public_id, posts.c.text, posts.c.lang, posts.c.image)
@@ -75,18 +80,31 @@ def page(
     ]
 
 
+def end_of_look(db: Connection, project: Project, question: str, before: str | None = None) -> str | None:
+    """Return the id of the oldest verdict that a filter looks at for one page; None where it reaches the first."""
+    query = select(verdicts.c.id).where(verdicts.c.project == project.id, verdicts.c.question == question)
+    query = query if before is None else query.where(verdicts.c.id < before)
+    return db.scalar(query.order_by(verdicts.c.id.desc()).offset(MOST_COUNTED - 1).limit(1))
+
+
 def count_bases(db: Connection, project: Project, question: str) -> dict[str, int]:
-    """Return how many verdicts that count rest on each basis, of the newest hundred thousand."""
+    """Return how many verdicts that count rest on each basis, of the newest twenty thousand."""
     some = _counting(project, question, None, None).order_by(verdicts.c.id.desc()).limit(MOST_COUNTED).subquery()
     query = select(some.c.basis, func.count()).group_by(some.c.basis)
     return {basis: int(n) for basis, n in db.execute(query)}
 
 
 def count_labels(db: Connection, project: Project, question: str) -> dict[str, int]:
-    """Return how often each label was settled on, the most frequent first; several labels of a post count each."""
-    some = _counting(project, question, None, None).subquery()
-    query = select(verdicts.c.labels).join(some, some.c.id == verdicts.c.id)
-    return dict(Counter(label for labels in db.scalars(query) for label in labels).most_common())
+    """Return how often each label was settled on among the newest twenty thousand, the most frequent first.
+
+    Several labels of a post count each.
+    """
+    newest = _counting(project, question, None, None).add_columns(verdicts.c.labels)
+    some = newest.order_by(verdicts.c.id.desc()).limit(MOST_COUNTED).subquery()
+    counts: Counter[str] = Counter()
+    for labels, n in db.execute(select(some.c.labels, func.count()).group_by(some.c.labels)):
+        counts.update(dict.fromkeys(labels, int(n)))
+    return dict(counts.most_common())
 
 
 def _counting(project: Project, question: str, label: str | None, basis: str | None) -> Select[tuple[str, str, str]]:
