@@ -39,7 +39,7 @@ from davy.moderation.moderation_decisions import Decider
 from davy.moderation.server_part import Moderation
 from davy.moderation.store import communities, decisions, suggestions
 from davy.moderation.store.communities import Community, Policy
-from davy.people.store import keys
+from davy.people.store import keys, users
 from davy.scoring.queue.detector import PostToScore
 from davy.server import app
 from davy.store import events
@@ -665,6 +665,9 @@ def test_the_page_shows_what_a_webhook_refused_sends_a_test_and_makes_a_new_secr
     receiver.answers = [500]
     refused = post(admin, "/communities/forum/webhook-test", {}, page="/communities/forum")
     assert "127.0.0.1 answered 500" in refused.text
+    with site.store.write() as db:
+        users.set_language(db, site.people["admin"].id, "de", by="davy")
+    assert "127.0.0.1 antwortete mit 503" in admin.get("/communities/forum").text
     shown = post(admin, "/communities/forum/secret", {}, page="/communities/forum").text
     with site.store.read() as db:
         secret = communities.get(db, "forum").secret

@@ -19,6 +19,7 @@ from davy.moderation.api_answers import (
     PerspectiveCorrection,
     ScoreAnswer,
 )
+from davy.people.store import users
 from davy.server.api_description import Error, GoogleError, OpenAIError
 from davy.web.error_pages import OPENAI
 from web_site import make_key
@@ -121,3 +122,11 @@ def test_the_page_lists_every_operation_and_type_without_anything_from_elsewhere
     for used in re.findall(r'href="#(\w+)"', text):
         assert f'id="{used}"' in text
     assert "https://" not in text
+
+
+def test_the_page_is_in_the_language_of_who_is_signed_in_and_says_so_at_the_top(site):
+    with site.store.write() as db:
+        users.set_language(db, site.people["annotator"].id, "de", by="davy")
+    text = site.as_("annotator").get("/api").text
+    assert "Wo ein Schlüssel stehen darf" in text
+    assert 'href="/account"' in text

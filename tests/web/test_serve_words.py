@@ -60,7 +60,7 @@ DYNAMIC = (
     "challenges.none.", "challenge.room.", "challenge.part.", "challenge.state.", "board.mark.", "board.summary.",
     "submission.state.", "submission.words.", "analysis.level.", "method.", "fault.", "organise.", "error.submission_",
     "metric.", "keys.per_", "rounds.goal_", "expert.stays.", "communities.action.", "communities.delivery.",
-    "communities.outcome.", "rounds.fact.", "submission.unranked_words.",
+    "api.key.", "communities.outcome.", "rounds.fact.", "submission.unranked_words.",
 )  # fmt: skip
 """Families of keys that code puts together."""
 

@@ -49,7 +49,7 @@ def _report(migration: Migration, log: str, provenance: Provenance) -> Page:
         "The new threshold flags the same share of posts as the old one did on the old scores. It does not flag the "
         "same posts. Kept is the share of the old flags that are flagged again. Same is the share of posts whose "
         "decision stays. It is high wherever few posts are flagged, so read κ beside it.",
-        "The page disagreements.html shows posts that are decided otherwise. Read them before you sign.",
+        "The page disagreements.html shows posts that are decided differently. Read them before you sign.",
     )
     page.table(migration.table())
     for note in migration.notes():
@@ -75,8 +75,8 @@ def _signatures(migration: Migration) -> Table:
 
 def _disagreements(migration: Migration, provenance: Provenance) -> Page:
     page = Page(
-        "Posts that are decided otherwise",
-        lead=f"At most {SHOWN} of each kind, drawn with the seed {migration.seed}. Row is the place in the log.",
+        "Posts that are decided differently",
+        lead=f"At most {SHOWN} of each kind, drawn with the seed {migration.seed}. A row is a post's place in the log.",
         provenance=provenance,
         texts=True,
     )
@@ -91,7 +91,8 @@ def _disagreements(migration: Migration, provenance: Provenance) -> Page:
                 ("Flagged before, not now", before & ~now),
                 ("Flagged now, not before", now & ~before),
             ):
-                page.heading(f"{title}: {int(which.sum()):,} of {len(one.old):,}")
+                shown = f". {SHOWN} of them are shown" if which.sum() > SHOWN else ""
+                page.heading(f"{title}: {int(which.sum()):,} of {len(one.old):,} posts{shown}")
                 if which.any():
                     page.table(_drawn(migration, one, np.flatnonzero(which)))
     return page
@@ -100,7 +101,12 @@ def _disagreements(migration: Migration, provenance: Provenance) -> Page:
 def _drawn(migration: Migration, it: AttributeComparison, places: Any) -> Table:
     draw = np.random.default_rng(migration.seed)
     shown = np.sort(draw.choice(places, min(SHOWN, len(places)), replace=False))
-    columns = (Column("row", "count"), Column("text", "text"), Column("old score", "number"), Column("ours", "number"))
+    columns = (
+        Column("row", "count"),
+        Column("text", "text"),
+        Column("old score", "number"),
+        Column("new score", "number"),
+    )
     return Table(
         columns,
         tuple(

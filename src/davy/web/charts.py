@@ -23,7 +23,7 @@ STYLES = 6
 
 @dataclass(frozen=True, slots=True)
 class ChartLine:
-    """One question's line: its path, the band of its interval, its dots, and its newest value in words."""
+    """One question's line: its path, the band of its interval, its dots, and its newest value with its n in words."""
 
     name: str
     style: int
@@ -171,5 +171,5 @@ def _line(
         "M" + " L".join(f"{x} {y}" for x, y in dots),
         f"M{' L'.join(edge)} Z" if edge else "",
         dots,
-        metric_text(words, newest),
+        metric_text(words, newest) + (f" (n = {words.number(int(n))})" if n else ""),
     )

@@ -36,7 +36,7 @@ def compare(
     """Compare old Perspective scores with a detector's, and fit thresholds that flag the same share.
 
     Each attribute, and each of its languages, gets its rank correlation, its new threshold with an interval, how many
-    flags are kept and how many decisions stay the same. disagreements.html shows posts that are decided otherwise.
+    flags are kept and how many decisions stay the same. disagreements.html shows posts that are decided differently.
 
     Examples:
 

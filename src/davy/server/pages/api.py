@@ -1,4 +1,5 @@
 """`/api`: what programs can ask of this server, read from the same document as `/api/openapi.json`."""
+# ruff: noqa: ARG001 — a route's signature says who it is for
 
 from __future__ import annotations
 
@@ -8,6 +9,7 @@ from fastapi import APIRouter
 from starlette.requests import Request
 from starlette.responses import Response
 
+from davy.people.pages.visitor import Anyone
 from davy.server.api_description import list_operations
 from davy.web import render
 
@@ -15,7 +17,7 @@ router = APIRouter(include_in_schema=False)
 
 
 @router.get("/api")
-def show_api(request: Request) -> Response:
+def show_api(request: Request, who: Anyone) -> Response:
     """Return the page of operations and types."""
     document = request.app.openapi()
     types = {name: _fields(schema) for name, schema in sorted(document["components"]["schemas"].items())}
