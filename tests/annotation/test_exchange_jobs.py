@@ -17,6 +17,7 @@ from davy.jobs import job_files
 from davy.jobs import store as jobs
 from davy.jobs.kinds import job_functions
 from davy.jobs.worker import JobWorker
+from davy.store import open_store
 from exchange_case import about, fill, rows
 
 LINE = {"id": "n1", "text": "words", "label": ["not hateful"], "annotator": "w1"}
@@ -106,3 +107,24 @@ with store.read() as db:
     assert ran.returncode == 0, ran.stderr
     assert ran.stdout.startswith("No room left to write"), ran.stdout + ran.stderr
     assert list((tmp_path / "out").iterdir()) == []
+
+
+@pytest.mark.postgres
+def test_a_worker_without_a_folder_leaves_exports_to_one_that_has_it(postgres_url, tmp_path):
+    with open_store(postgres_url, create=True) as store:
+        fill(store)
+        wish = {"project": "tea-1", "format": "label-studio", "phases": ["3"], "file": "tea.json"}
+        with store.write() as db:
+            job = jobs.enqueue(db, EXPORT, wish, owner="x").id
+        command = [sys.executable, "-m", "davy", "work", "--once", "--database", postgres_url]
+        left = subprocess.run(command, capture_output=True, text=True, check=False, timeout=120)
+        with store.read() as db:
+            waiting = jobs.get(db, job)
+        assert (waiting.state, waiting.attempts, waiting.error) == ("waiting", 0, None)
+        assert "leaves to others: export project" in left.stderr
+        refused = subprocess.run(
+            [*command, "--kinds", EXPORT], capture_output=True, text=True, check=False, timeout=120
+        )
+        assert (refused.returncode, "Start it with --files FOLDER" in refused.stderr) == (2, True)
+        subprocess.run([*command, "--files", str(tmp_path / "kept")], check=True, capture_output=True, timeout=120)
+        assert settled(store, job).state == "done"

@@ -85,12 +85,14 @@ FEATURE = Feature(
             "davy.annotation.exchange.jobs:export_project",
             arguments="davy.annotation.exchange.jobs:ExportArguments",
             page="/projects/{project}/exports",
+            needs_files=True,
         ),
         JobKind(
             "import into project",
             "davy.annotation.exchange.jobs:import_file",
             arguments="davy.annotation.exchange.jobs:ImportArguments",
             page="/projects/{project}/exports",
+            needs_files=True,
         ),
         JobKind(
             "measure agreement",

@@ -40,6 +40,8 @@ class JobKind:
     """Where its result is shown; `{id}`, `{project}` and the job's arguments are filled in."""
     project_page: str = ""
     """The same for a job of a project, where that is another page."""
+    needs_files: bool = False
+    """Whether it reads or writes in the server's folder for files: a worker without one leaves it to others."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -23,7 +23,7 @@ from pkgutil import resolve_name
 from davy.files.cores import usable_cores
 from davy.jobs.job_files import files_folder
 from davy.jobs.kinds import check_kinds, job_functions, job_kinds
-from davy.jobs.worker import JobWatcher, JobWorker
+from davy.jobs.worker import JobWatcher, JobWorker, no_files_error
 from davy.store import Store, default_url, open_store
 from davy.store.serving import hold_database
 
@@ -64,6 +64,8 @@ def work(
         _give_way(LONG_NICE if all(every[kind].long for kind in chosen) else QUICK_NICE)
     with hold_database(url, "davy work"), open_store(url, background=True) as store, ExitStack() as stack:
         folder = files_folder(url, files)
+        if folder is None:
+            chosen = _without_files(chosen, asked=bool(kinds))
         apart = [kind for kind in chosen if every[kind].long]
         if once or len(apart) == len(chosen):
             apart = []
@@ -109,6 +111,18 @@ class StatisticsRefresh:
         if time.monotonic() >= self._next:
             self._next = time.monotonic() + self._seconds
             store.refresh_statistics()
+
+
+def _without_files(chosen: Sequence[str], *, asked: bool) -> list[str]:
+    """Return the kinds that a worker without a folder for files can run; if it was `asked` for another, it refuses."""
+    every = job_kinds()
+    others = [kind for kind in chosen if not every[kind].needs_files]
+    if len(others) < len(chosen):
+        if asked:
+            raise no_files_error()
+        left = ", ".join(kind for kind in chosen if every[kind].needs_files)
+        logger.warning("without --files, this worker leaves to others: %s", left)
+    return others
 
 
 def _give_way(nice: int) -> None:

@@ -39,6 +39,11 @@ class JobStopped(Exception):
     """The worker is stopping; the job goes back to the queue with its checkpoint."""
 
 
+def no_files_error() -> UserError:
+    """Return the error of a worker that was told of no folder, for a job that needs one."""
+    return UserError("The worker has no folder for files. Start it with --files FOLDER.", status=503)
+
+
 class JobContext:
     """What a job's function gets: its arguments, where it left off, and ways to say how far it is."""
 
@@ -66,7 +71,7 @@ class JobContext:
     def require_files(self) -> Path:
         """Return the folder for files; a worker that was told of none can't run this job."""
         if self.files is None:
-            raise UserError("The worker has no folder for files. Start it with --files FOLDER.", status=503)
+            raise no_files_error()
         return self.files
 
     def begin(self, note: str, total: int | None) -> None:

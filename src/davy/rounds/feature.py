@@ -36,13 +36,19 @@ FEATURE = Feature(
     unused_tabs="davy.rounds.pages.rounds:unused_tabs",
     personal_data="davy.rounds.store.entries:personal_data",
     jobs=(
-        JobKind("attack a target", "davy.rounds.jobs:attack_target", page="/projects/{project}/attack"),
+        JobKind(
+            "attack a target",
+            "davy.rounds.jobs:attack_target",
+            page="/projects/{project}/attack",
+            needs_files=True,
+        ),
         JobKind(
             "close round",
             "davy.rounds.jobs:close_round",
             arguments="davy.rounds.jobs:CloseArguments",
             long=True,
             page="/projects/{project}/rounds",
+            needs_files=True,
         ),
     ),
 )
