@@ -112,7 +112,9 @@ def test_sizes_that_the_file_does_not_fill_are_refused_before_people_are_asked_f
 
 def test_a_project_whose_posts_come_later_asks_for_no_file(site: Site):
     client = site.as_("expert")
-    posts = go_on(client, client.get("/projects/new?start=preset:rounds").text, title="Rounds of May").text
+    people = go_on(client, client.get("/projects/new?start=preset:rounds").text, title="Rounds of May").text
+    assert hidden(people)["step"] == "people"
+    posts = go_on(client, people, do="back").text
     assert re.search(r'value="later" checked', posts)
     people = go_on(client, posts, posts="later").text
     assert go_on(client, people, do="make").status_code == 303

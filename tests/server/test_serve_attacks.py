@@ -50,7 +50,10 @@ FORMS = (
     "/communities",
     "/communities/x",
     "/communities/x/corrections",
+    "/communities/x/delete",
     "/communities/x/fit",
+    "/communities/x/secret",
+    "/communities/x/webhook-test",
     "/account/labelling",
     "/people/x/role",
     "/retention",
@@ -66,6 +69,7 @@ FORMS = (
     "/score/upload",
 )
 FOR_PROGRAMS = {
+    "/v1/appeals",
     "/v1/score",
     "/v1/moderations",
     "/v1alpha1/comments:analyze",

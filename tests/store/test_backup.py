@@ -24,7 +24,7 @@ from davy.core import Annotation, Guideline, Label, Post, Question, Scheme, Sour
 from davy.detectors import store as detectors
 from davy.jobs import store as jobs
 from davy.memes.store import image_library, meme_steps
-from davy.moderation.store import communities, decisions, shadows, suggestions
+from davy.moderation.store import appeals, communities, decisions, shadows, suggestions
 from davy.people.store import invitations, keys, retention, sessions, users
 from davy.rounds.round import Entry, TargetPrediction
 from davy.rounds.store import entries, round_seeds, rounds
@@ -77,7 +77,9 @@ def fill_serving(db: Connection, ada: str) -> None:
     """Put something into every table of serving."""
     keys.add_usage(db, [keys.KeyUsage("k", "2026-01-02", 1, 2)])
     communities.create(db, communities.Community("forum", "grumpy", {"grumpy": 0.4}, 0.3, 0.5, ("k",)), by=ada)
-    decisions.add(db, [decisions.Decision("forum", "a@1", "flag", [{"question": "grumpy"}], "r1", "de")])
+    decision = decisions.Decision("forum", "a@1", "flag", [{"question": "grumpy"}], "r1", "de")
+    decisions.add(db, [decision])
+    appeals.add(db, appeals.Appeal("forum", decision.id, ada, "flag", "Das war ein Gruß."))
     decisions.add_counts(db, [decisions.ScoreCount("2026-01-02", "forum", "a@1", "grumpy", "de", 3, 7)])
     suggestions.add(db, suggestions.Suggestion("Soße", {"TOXICITY": 0.1}, {"grumpy": "no"}, by=ada))
     difference = shadows.ShadowDifference("a@1", "b@1", "grumpy", None, "yes", "no", 0.6, 0.4)
@@ -175,7 +177,8 @@ def other_url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
 def test_a_backup_of_either_database_restores_into_either(store, other_url, tmp_path):
     secrets = fill(store)
     backup = write_backup(store, tmp_path / "b.davy")
-    assert all(backup.rows.values()), "fill() must reach every table, or this test proves less than it says"
+    empty = [name for name, rows in backup.rows.items() if not rows]
+    assert not empty, "fill() must reach every table, or this test proves less than it says"
     restored, aside = restore(tmp_path / "b.davy", other_url)
     assert (restored, aside) == (backup, None)
     with open_store(other_url) as other:

@@ -140,6 +140,8 @@ def calibrate(
         `macro-f1`, `precision=0.9`, `recall=0.9`, `cost=5`, or None to leave thresholds alone.
     temperature : bool
         Temper the probabilities, too.
+    prior : float or dict, optional
+        The share of yes among the posts that it will read: 0.02, or by question.
     text : str, optional
         The column of the text, where its name is not one of the usual ones.
 

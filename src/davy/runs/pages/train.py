@@ -23,6 +23,7 @@ from davy.annotation.project.pages.upload_form import UploadForm
 from davy.annotation.project.project_scheme import scheme_of
 from davy.annotation.project.store import images
 from davy.annotation.settling.store import verdict_history
+from davy.core.install import install_extra
 from davy.detectors import store as detectors
 from davy.detectors.model_cards import model_cards
 from davy.jobs import job_files
@@ -99,6 +100,7 @@ def show(request: Request, place: Trains) -> Response:
         "train.html",
         kinds=[*([PICTURES] if has_pictures and _can_look() else []), *_kinds()],
         has_pictures=has_pictures,
+        extras=install_extra,
         can_look=_can_look(),
         can_encode=len(_kinds()) > 1,
         plans=PLANS,
