@@ -13,6 +13,7 @@ from davy.jobs.job_files import EVALUATION, SPLIT
 from davy.jobs.kinds import job_functions
 from davy.jobs.worker import JobWorker
 from davy.runs.jobs.training import TRAIN
+from davy.runs.pages import train as train_page
 from davy.web.reports import read_json
 from drawn_memes import draw
 from tiny_encoder import make_tiny_encoder
@@ -76,3 +77,17 @@ def test_posts_without_pictures_are_refused_in_one_line(store, tmp_path):
     (tmp_path / "files").mkdir()
     job = run(store, tmp_path / "files", tmp_path / "texts.parquet")
     assert (job.state, job.error) == ("failed", "None of these posts has its picture here. Train on their texts.")
+
+
+def test_too_few_pictures_are_refused_in_one_line(store, tmp_path):
+    memes(store, 3).write_parquet(tmp_path / "memes.parquet")
+    (tmp_path / "files").mkdir()
+    job = run(store, tmp_path / "files", tmp_path / "memes.parquet")
+    assert job.state == "failed"
+    assert job.error.startswith("3 settled posts have their picture here: too few to learn from")
+
+
+def test_pictures_come_first_where_most_settled_posts_may_have_one():
+    assert train_page.offered_kinds(30, settled=40)[0] == train_page.PICTURES
+    assert train_page.offered_kinds(3, settled=40)[-1] == train_page.PICTURES
+    assert train_page.PICTURES not in train_page.offered_kinds(0, settled=40)

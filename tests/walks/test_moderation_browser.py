@@ -76,7 +76,6 @@ def test_a_team_reviews_what_a_site_sends(browser, fresh: FreshServer):
     ada.link("moderation", exact=False)
     page.locator("#title").fill("Forum review")
     ada.button(t("new_project.go_on"))
-    ada.button(t("new_project.go_on"))
     page.locator("#roster").fill("eve")
     ada.button(t("new_project.do"))
     link = page.locator("code.secret").first.inner_text()

@@ -37,6 +37,10 @@ BATCH, EPOCHS, FEWEST, MOST = 128, 15, 40, 800
 """So many memes an update at most, so often over all of them, and the bounds of the number of updates."""
 
 
+LEAST = 4
+"""The smallest batch: with fewer memes to learn from, nothing is learnt."""
+
+
 def train_on_pictures(
     context: JobContext, wanted: TrainArguments, posts: pl.DataFrame, out: Path, scheme: str | Scheme | None
 ) -> dict[str, Any]:
@@ -44,13 +48,19 @@ def train_on_pictures(
     reporter, folder = JobReporter(context), images.folder_of(context.store)
     memes = _with_pictures(posts, folder)
     done = split_action.split_posts(memes, split_action.make_plan(wanted.plan or "70/10/20", seed=wanted.seed))
+    if len(memes.filter(done.parts == "train")) < LEAST or not len(memes.filter(done.parts == "dev")):
+        raise UserError(
+            f"{len(memes)} settled posts have their picture here: too few to learn from and to choose a checkpoint on. "
+            "Train on their texts."
+        )
     write_json(out / SPLIT, done.to_dict())
     data = out / "memes.parquet"
     tables.write([memes.with_columns(done.parts.alias("split"))], data)
     model = out / "model"
     if not model.is_dir():  # an attempt after a crash measures what it trained
         preset = load_preset(ROW, changes={**_changes(len(memes)), **parse_changes(wanted.set)})
-        found = replace(load_memes(data, question=_question(memes), seed=wanted.seed), pictures=folder.read)
+        loaded = load_memes(data, question=_question(memes, scheme), scheme=scheme, seed=wanted.seed)
+        found = replace(loaded, pictures=folder.read)
         trained, network = train_preset(preset, found, wanted.seed, folder=out / "model.run", reporter=reporter)
         save_meme_model(replace(network, name=wanted.name), preset, found, trained, model)
     shutil.rmtree(out / "model.run", ignore_errors=True)
@@ -60,7 +70,7 @@ def train_on_pictures(
             parts["test"],
             {wanted.name: load(str(model), images=folder.read)},
             scheme=scheme,
-            questions=[_question(memes)],
+            questions=[_question(memes, scheme)],
             texts=False,
             reporter=reporter,
         )
@@ -80,9 +90,11 @@ def _with_pictures(posts: pl.DataFrame, folder: Any) -> pl.DataFrame:
     return memes
 
 
-def _question(memes: pl.DataFrame) -> str:
+def _question(memes: pl.DataFrame, scheme: str | Scheme | None) -> str:
     """Return the yes/no question that is learnt: `hate` where it is answered, else the first answered one."""
     answered = [name.removesuffix(GOLD) for name in memes.columns if name.endswith(GOLD)]
+    if isinstance(scheme, Scheme):
+        answered = [it.name for it in scheme.questions if it.positive is not None and it.name in answered]
     if not answered:
         raise UserError("These memes have no settled answers to learn from.")
     return HATEFUL.name if HATEFUL.name in answered else answered[0]

@@ -16,7 +16,7 @@ import polars as pl
 
 from davy.core.errors import UserError
 from davy.core.reporter import SILENT, Reporter
-from davy.core.scheme import Question
+from davy.core.scheme import Question, Scheme
 from davy.corpus.post_source import hold_out
 from davy.detectors.cache import cache_folder
 from davy.files.atomic import atomic_path, make_folder
@@ -58,13 +58,20 @@ class MemeParts:
         return rows_hash(whole.select("part", "text", "image", pl.col("yes").cast(pl.String)))
 
 
-def load_memes(data: Path, *, images: Path | None = None, question: str | None = None, seed: int = 0) -> MemeParts:
+def load_memes(
+    data: Path,
+    *,
+    images: Path | None = None,
+    question: str | None = None,
+    scheme: str | Scheme | None = None,
+    seed: int = 0,
+) -> MemeParts:
     """Return the labelled memes of a file or folder by part. `images` is the folder of pictures, if they lie elsewhere.
 
     Without a labelled test part, dev is measured as test and a tenth of train chooses the checkpoint in its place, so
     that nothing is chosen on what is measured.
     """
-    found = read_labelled(data, question)
+    found = read_labelled(data, question, scheme)
     memes = found.frame
     names = {part: name for part in PARTS if (name := _part_name(memes, part))}
     if "train" not in names or len(names) < 2:

@@ -13,7 +13,7 @@ from pathlib import Path
 import polars as pl
 
 from davy.core.errors import UserError
-from davy.core.scheme import Label, Question
+from davy.core.scheme import Label, Question, Scheme
 from davy.corpus.collect import corpora
 from davy.corpus.gold import answer_columns, with_gold
 from davy.corpus.post_source import load_posts
@@ -38,10 +38,13 @@ class LabelledMemes:
     folder: Path
 
 
-def read_labelled(data: Path, question: str | None = None) -> LabelledMemes:
-    """Return the memes of a file or folder; `question` is the yes/no question where a corpus answers several."""
+def read_labelled(data: Path, question: str | None = None, scheme: str | Scheme | None = None) -> LabelledMemes:
+    """Return the memes of a file or folder; `question` is the yes/no question where a corpus answers several.
+
+    `scheme` has it, where no scheme that ships does.
+    """
     if data.is_file():
-        return _of_posts([load_posts(str(data)).posts], data, data.parent, question)
+        return _of_posts([load_posts(str(data)).posts], data, data.parent, question, scheme)
     if not data.is_dir():
         raise UserError(f"{data} is not a folder, nor a file. Name a corpus with a column split, or a folder of memes.")
     folder = next((place for each in FOLDERS if _train_file(place := data / each)), None)
@@ -60,7 +63,7 @@ def read_labelled(data: Path, question: str | None = None) -> LabelledMemes:
     known = corpora.describe("hateful-memes")
     files = [file for pattern in known.files for file in sorted(folder.glob(pattern))]
     frames = [_with_part(load_posts(str(file)).posts, file, known.splits) for file in dict.fromkeys(files)]
-    return _of_posts(frames, data, data, question)
+    return _of_posts(frames, data, data, question, scheme)
 
 
 def _train_file(folder: Path) -> Path | None:
@@ -86,7 +89,9 @@ def _of_corpus(corpus: str, folder: Path, pictures: Path | None = None) -> Label
     return LabelledMemes("benchmark" if drawn else corpus, question, frame, (pictures or folder).resolve())
 
 
-def _of_posts(frames: Sequence[pl.DataFrame], data: Path, folder: Path, asked: str | None) -> LabelledMemes:
+def _of_posts(
+    frames: Sequence[pl.DataFrame], data: Path, folder: Path, asked: str | None, given: str | Scheme | None
+) -> LabelledMemes:
     """Return memes with answers in `Q.gold`, as Davy writes them, or in a plain `label`."""
     posts = pl.concat(frames, how="diagonal_relaxed")
     for column, advice in (
@@ -95,7 +100,7 @@ def _of_posts(frames: Sequence[pl.DataFrame], data: Path, folder: Path, asked: s
     ):
         if column not in posts.columns:
             raise UserError(f"{data} has no column {column!r}; it has {', '.join(posts.columns)}. {advice}")
-    scheme, columns = answer_columns(posts, asked=[asked] if asked else [], file=str(data))
+    scheme, columns = answer_columns(posts, scheme=given, asked=[asked] if asked else [], file=str(data))
     plain = {q.name: q for q in scheme.questions if q.name in columns and q.positive is not None}
     name = asked or (HATEFUL.name if HATEFUL.name in plain else next(iter(plain)) if len(plain) == 1 else None)
     if name is None or name not in plain:

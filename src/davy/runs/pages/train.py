@@ -90,7 +90,8 @@ def show(request: Request, place: Trains) -> Response:
     with context_of(request).store.read() as db:
         rows = [_row(db, job) for job in jobs.latest(db, kind=TRAIN, project=place.project.id, limit=SHOWN)]
         counts = [] if is_htmx(request) else _label_counts(request, db, place)
-        has_pictures = bool(images.count(db, place.project.id))
+        yes_or_no = any(question.positive for question in scheme_of(db, place.project).questions)
+        pictures = images.count(db, place.project.id) if yes_or_no else 0
     values: dict[str, Any] = {"rows": rows, "live": any(row.live for row in rows)}
     if is_htmx(request):
         return render.page(request, "parts/trainings.html", place=place, **values)
@@ -98,8 +99,8 @@ def show(request: Request, place: Trains) -> Response:
         request,
         place,
         "train.html",
-        kinds=[*([PICTURES] if has_pictures and _can_look() else []), *_kinds()],
-        has_pictures=has_pictures,
+        kinds=offered_kinds(pictures, settled=max((count.n for count in counts), default=0)),
+        has_pictures=pictures > 0,
         extras=install_extra,
         can_look=_can_look(),
         can_encode=len(_kinds()) > 1,
@@ -231,6 +232,12 @@ def _kinds() -> tuple[str, ...]:
     """Return what can be trained in this installation: encoders need the extra `train`."""
     has_torch = find_spec("torch") is not None and find_spec("transformers") is not None
     return KINDS if has_torch else KINDS[:1]
+
+
+def offered_kinds(pictures: int, *, settled: int) -> list[str]:
+    """Return the kinds in the page's order: pictures first where most settled posts may have one, else last."""
+    looks = [PICTURES] if pictures and _can_look() else []
+    return [*looks, *_kinds()] if 2 * pictures >= settled else [*_kinds(), *looks]
 
 
 def _can_look() -> bool:

@@ -57,7 +57,7 @@ class Detectors(ServerPart):
     ) -> None:
         self.started = started
         self.make = make
-        self.pictures = pictures or HeldPictures()
+        self.pictures = HeldPictures() if pictures is None else pictures  # an empty one is false
         self.refused: dict[str, str] = {}
         """Why versions can't take over, by their id."""
         self.trouble: str | None = None
