@@ -12,6 +12,7 @@ from davy.people.store import users
 from davy.rounds.close_round import CloseSettings, close_project_round
 from davy.rounds.jobs import CLOSE_ROUND
 from davy.rounds.store import rounds
+from davy.web.i18n import Translator
 from round_project import HARMLESS, HATEFUL, RoundBench, make_round
 from web_site import Site, post
 
@@ -91,7 +92,10 @@ def test_a_manager_closes_a_round_and_the_job_makes_the_next_target(site: Site, 
         outcome = dict(rounds.get(db, bench.round.id).outcome)
         outcome |= {"incumbent": {"name": "old@1"}, "worse": [{"on": "emoji-de", "now": 0.5, "then": 0.9}]}
         rounds.set_state(db, bench.round.id, "closed", by="shell", outcome=outcome)
-    assert "emoji-de: 0,500, davor 0,900" in mo.get("/projects/duel/rounds/1/close").text
+    closed = mo.get("/projects/duel/rounds/1/close").text
+    assert "emoji-de: 0,500, davor 0,900" in closed
+    assert ">Runde 1</a>" in closed
+    assert Translator("de").table_word("this round's target") == "Ziel dieser Runde"
     german = site.as_("ada").get("/projects/duel/rounds/story").text
     for head in ("Runde", "Einträge vorher", "geprüft", "Wert", "R1: Anteil richtig", "oberes Viertel (s)"):
         assert f">{head}</th>" in german, head
