@@ -12,8 +12,10 @@ from davy.annotation.project import next_steps, phase_gates, project_creation, p
 from davy.annotation.project.next_steps import NextSteps
 from davy.annotation.project.pages.project_access import PROJECT_MAY
 from davy.annotation.project.project import Member
+from davy.annotation.project.project_scheme import scheme_of
 from davy.annotation.project.store import members, phases, projects
 from davy.annotation.project.store.tables import phases as phase_table
+from davy.annotation.settling import expert_cases
 from davy.jobs import store as jobs
 from davy.memes.store import image_library
 from davy.memes.store.image_library import LibraryImage
@@ -95,6 +97,27 @@ def test_an_expert_is_asked_for_where_cases_wait_for_nobody(bench):
     add_person(bench, "eve", "expert")
     assert acts(bench, "max") == []
     assert acts(bench, "eve") == ["settle"]
+
+
+def test_one_more_expert_is_asked_for_where_two_have_to_decide_and_one_has(store):
+    bench = make_bench(store, n=1, people=["ada", "bo"], answers=2)
+    rules = {"grumpy": {"rule": "unanimous", "experts": 2}, "about": {"otherwise": "open"}}
+    with store.write() as db:
+        bench.project = projects.change_settings(db, bench.project.id, {"adjudication": rules}, by="shell")
+    add_person(bench, "max", "manager")
+    add_person(bench, "eve", "expert")
+    bench.answer("ada", YES)
+    bench.answer("bo", NO)
+    assert acts(bench, "eve") == ["settle"]
+    with store.write() as db:
+        scheme = scheme_of(db, bench.project)
+        case = expert_cases.take_case(db, bench.project, bench.people["eve"])
+        expert_cases.decide(db, bench.project, case.id, bench.people["eve"], scheme, NO, "by the guideline")
+    assert acts(bench, "eve") == []
+    assert acts(bench, "max") == ["another_expert"]
+    add_person(bench, "fay", "expert")
+    assert acts(bench, "fay") == ["settle"]
+    assert acts(bench, "max") == []
 
 
 def test_after_the_last_phase_come_agreement_export_training_a_check_and_use(bench):

@@ -19,7 +19,7 @@ from davy.annotation.project.phase_gates import GateReason, PhaseStatus
 from davy.annotation.project.project import Member, Phase, Project
 from davy.annotation.project.settings import CONSENT_UNREAD
 from davy.annotation.project.store import members, messages
-from davy.annotation.settling.store import agreements, phase_answers
+from davy.annotation.settling.store import agreements, cases, phase_answers
 from davy.core.feature import features
 from davy.detectors import store as detectors
 from davy.jobs import store as jobs
@@ -143,9 +143,9 @@ def own_steps(
         ]
         if progress:
             made.append(Step("label", NOW, act, path, "label posts", progress=progress))
-    cases = phase_answers.count_open_cases(db, project.id) if may("settle cases") else 0
-    if cases:
-        settle = Step("settle", NOW, "settle", "/expert", "settle cases", {"n": cases})
+    waiting = cases.count_waiting(db, project.id, member.user) if may("settle cases") else 0
+    if waiting:
+        settle = Step("settle", NOW, "settle", "/expert", "settle cases", {"n": waiting})
         made = [*made, settle] if "annotator" in member.roles else [settle, *made]
     return made
 
@@ -158,7 +158,7 @@ def _own_progress(db: Connection, member: Member, may: May, every: Sequence[Phas
         if works and eligibility.may_work(member, phase, every):
             did = tallies.get(db, phase.id, member.user)
             done = did.given + did.refused
-            if done < phase.size and (phase.behaviour.task or phase_answers.count_states(db, phase.id).get("open")):
+            if done < phase.size and phase_answers.count_states(db, phase.id).get("open"):
                 left.append((phase, done))
     return left
 
@@ -276,16 +276,17 @@ class _Checklist:
             phase = unfinished[0].phase
             values = {"phase": phase.name}
             return Step("label", BUSY, "follow", _phase_path(phase), "label posts", values)
-        if any(row.fed for row in opened):
-            return Step(
-                "label", BUSY, "fed", _phase_path(opened[0].phase), "label posts", {"phase": opened[0].phase.name}
-            )
+        fed = next((row.phase for row in opened if row.fed), None)
+        if fed is not None:
+            return Step("label", BUSY, "fed", _phase_path(fed), "label posts", {"phase": fed.name})
         return Step("label", DONE if any(row.answers for row in self.statuses) else LATER)
 
     def _settle(self) -> Step:
-        cases = phase_answers.count_open_cases(self.db, self.project.id)
-        if cases and not any("expert" in member.roles for member in self.people):
-            return Step("settle", NOW, "name_expert", "/roster", values={"n": cases})
+        waiting = phase_answers.count_open_cases(self.db, self.project.id)
+        experts = [member.user for member in self.people if "expert" in member.roles] if waiting else []
+        if waiting and not any(cases.count_waiting(self.db, self.project.id, user, most=1) for user in experts):
+            act = "another_expert" if experts else "name_expert"
+            return Step("settle", NOW, act, "/roster", values={"n": waiting})
         if self.written.settle is not None:
             return self.written.settle
         for row in self.statuses:
@@ -294,8 +295,8 @@ class _Checklist:
                 return Step("settle", NOW, "close", _phase_path(row.phase), values=values, phase=row.phase)
             if row.next is not None:
                 return Step("settle", NOW, "review", _phase_path(row.phase), values=values)
-        if cases:
-            return Step("settle", NOW, "settle", "/expert", "settle cases", {"n": cases})
+        if waiting:
+            return Step("settle", NOW, "settle", "/expert", "settle cases", {"n": waiting})
         return Step("settle", DONE if self.ended else LATER)
 
     def _agreement(self) -> Step | None:

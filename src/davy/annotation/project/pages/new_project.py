@@ -323,6 +323,7 @@ def _page(
         needs_gold=[phase for phase in preset.phases if phase.behaviour.needs_gold and phase.count] if preset else [],
         writes=draft.writes,
         people_needed=_people_needed(preset, typed),
+        experts_needed=max((it.experts for it in preset.settings.adjudication.values()), default=0) if preset else 0,
         builds=preset is not None and any(phase.behaviour.task == "build" for phase in preset.phases),
         several=_several,
         roles=PROJECT_ROLES,

@@ -208,6 +208,12 @@ def count_offered(
     return {(row[0], row[1], row[2]): int(row[3]) for row in db.execute(select(*key, func.count()).group_by(*key))}
 
 
+def count_waiting(db: Connection, project: str, user: str, *, most: int = 1_000) -> int:
+    """Return how many cases this expert may settle now, at most `most`."""
+    mine = _offered(project, user, now(), None).with_only_columns(cases.c.id).limit(most)
+    return db.execute(select(func.count()).select_from(mine.subquery())).scalar_one()
+
+
 def counts(db: Connection, project: str) -> dict[tuple[str, str], int]:
     """Return how many cases a project has, by kind and state."""
     query = select(cases.c.kind, cases.c.state, func.count()).where(cases.c.project == project)
