@@ -124,6 +124,7 @@ def start(live: Any) -> dict[str, Any]:
 def drawn(page: Any) -> None:
     """Wait until the server has drawn the newest layout."""
     page.locator('#meme-stage[aria-busy="false"] svg.meme').wait_for()
+    page.get_by_role("img", name="The meme as it is now").wait_for()
 
 
 def view(page: Any) -> np.ndarray:

@@ -85,6 +85,9 @@ function put(svg, { images, width, height }) {
     old.append(...svg.querySelectorAll("[data-text]"));
   }
   drawnPictures = now;
+  // What its texts say stands in their own fields; a reader of the screen hears the drawing's name with them.
+  const words = layout.texts.map((box) => box.text.trim()).filter(Boolean).join(" · ");
+  stage.querySelector("svg.meme").setAttribute("aria-label", [form.dataset.drawingName, words].filter(Boolean).join(": "));
 }
 
 function show() {
