@@ -63,6 +63,7 @@ POST /account/password                                                      >+++
 POST /account/sessions/{session_id}/end                                     >++++++++
 GET  /confirm                                                               >++++++++
 POST /confirm                                                               >--------
+POST /projects/restore                                                      >--------
 GET  /api/jobs                                                              >++++++++
 GET  /jobs                                                                  >++++++++
 GET  /posts                                                                 >++++++++

@@ -45,6 +45,7 @@ FORMS = (
     "/detectors/x/x",
     "/projects/new/upload",
     "/projects/sample",
+    "/projects/restore",
     "/challenges/new/labelled/upload",
     "/challenges/new/upload",
     "/communities",

@@ -30,6 +30,8 @@ class Project:
     created_at: datetime
     created_by: str
     closed_at: datetime | None = None
+    deleted_at: datetime | None = None
+    """Since when nobody finds it; it can be restored for a day (`store.removal`)."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -114,7 +114,7 @@ def free_name(db: Connection, title: str) -> str:
     spelled = title.lower().translate({ord("ä"): "ae", ord("ö"): "oe", ord("ü"): "ue", ord("ß"): "ss"})
     plain = unicodedata.normalize("NFKD", spelled).encode("ascii", "ignore").decode()
     name = re.sub(r"[^a-z0-9]+", "-", plain).strip("-")[:LONGEST_MADE].strip("-") or "project"
-    taken = {*RESERVED, *(project.id for project in projects.list_projects(db))}
+    taken = {*RESERVED, *projects.taken_names(db)}
     return name if name not in taken else next_name(name, taken)
 
 

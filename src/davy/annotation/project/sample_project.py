@@ -35,7 +35,7 @@ def create_sample(db: Connection, *, title: str, by: str) -> Project:
     """Add the project with its posts, open for labelling, and return it."""
     import polars as pl
 
-    taken = {project.id for project in projects.list_projects(db)}
+    taken = projects.taken_names(db)
     name = NAME if NAME not in taken else project_creation.next_name(NAME, taken)
     phase = PhasePlan("main", MAIN_KIND, REST, "1")
     plan = ProjectPlan(name, title, "hate", ProjectSettings(), (phase,))

@@ -14,7 +14,7 @@ from starlette.responses import Response
 from davy.annotation.project.next_steps import NextSteps, next_steps
 from davy.annotation.project.pages.project_access import ProjectAccess
 from davy.annotation.project.sample_project import create_sample
-from davy.annotation.project.store import members, phases, picture_locks, projects
+from davy.annotation.project.store import members, phases, picture_locks, projects, removal
 from davy.people.pages.visitor import Anyone, Form, allowed, field
 from davy.people.store import users
 from davy.people.store.users import User
@@ -51,7 +51,16 @@ def list_projects(request: Request, who: Sees) -> Response:
             }
             for project, _ in rows
         }
-    return render.page(request, "projects.html", rows=rows, about=about)
+        deleted = [(project, removal.restorable_until(project)) for project in removal.list_deleted(db, who)]
+    return render.page(request, "projects.html", rows=rows, about=about, deleted=deleted)
+
+
+@router.post("/projects/restore")
+def restore(request: Request, who: Sees, form: Form) -> Response:
+    """Bring back a project that was deleted less than a day ago."""
+    with context_of(request).store.write() as db:
+        back = removal.restore_project(db, field(form, "project"), by=who.id, person=who)
+    return render.redirect(request, f"/projects/{back.id}", "project_restored", title=back.title)
 
 
 @router.api_route("/", methods=["GET", "HEAD"])

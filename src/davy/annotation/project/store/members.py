@@ -16,7 +16,7 @@ from sqlalchemy import Connection, and_, bindparam, select
 from davy.annotation.project.project import PROJECT_ROLES, Member, Project
 from davy.annotation.project.store.projects import get as get_project
 from davy.annotation.project.store.projects import list_projects
-from davy.annotation.project.store.tables import MEMBERS, members, projects
+from davy.annotation.project.store.tables import IS_THERE, MEMBERS, members, projects
 from davy.core import UserError
 from davy.people.store import sessions, users
 from davy.people.store.sessions import SignInSession
@@ -32,8 +32,7 @@ def add(
 ) -> Member:
     """Put a person on a project's roster and return their membership; one who left comes back with these roles."""
     wanted = check_roles(roles)
-    if not db.execute(select(projects.c.id).where(projects.c.id == project_id)).first():
-        raise UserError(f"There is no project {project_id[:60]!r}.", status=404)
+    get_project(db, project_id)
     if not db.execute(select(user_rows.c.id).where(user_rows.c.id == user_id)).first():
         raise UserError(f"There is no account {user_id!r}.", status=404)
     known = get(db, project_id, user_id)
@@ -88,6 +87,7 @@ def is_member(db: Connection, project_id: str, user_id: str) -> bool:
 def managed_by(db: Connection, user_id: str) -> list[str]:
     """Return the ids of the projects that a person manages."""
     own = select(members.c.project, members.c.roles).where(members.c.user_id == user_id, members.c.left_at.is_(None))
+    own = own.join(projects, projects.c.id == members.c.project).where(IS_THERE)
     return [row.project for row in db.execute(own) if "manager" in row.roles.split("|")]
 
 
@@ -191,7 +191,7 @@ _REQUESTER_PARTS = (sessions.COLUMNS, users.COLUMNS, _PROJECT_COLUMNS, COLUMNS)
 _REQUESTER = PreparedStatement(
     select(*(column for part in _REQUESTER_PARTS for column in part))
     .select_from(sessions.LIVE)
-    .outerjoin(projects, projects.c.id == bindparam("project"))
+    .outerjoin(projects, and_(projects.c.id == bindparam("project"), IS_THERE))
     .outerjoin(
         members,
         and_(members.c.project == projects.c.id, members.c.user_id == users.COLUMNS[0]),

@@ -12,7 +12,8 @@ from sqlalchemy import Connection, bindparam, delete, select, update
 from davy.annotation.labelling.store.tables import assignments, tallies
 from davy.annotation.project.phase_kind import PHASE_KINDS
 from davy.annotation.project.project import Phase
-from davy.annotation.project.store.tables import PHASES, items, phases, posts, projects
+from davy.annotation.project.store.projects import get as get_project
+from davy.annotation.project.store.tables import PHASES, items, phases, posts
 from davy.annotation.settling.store.agreements import agreements
 from davy.core import UserError
 from davy.core.errors import nearest
@@ -40,8 +41,7 @@ def add(
         )
     if answers is not None and answers < 1:
         raise UserError(f"Phase {name!r} asks for {answers} answers a post; it takes at least 1, or all.")
-    if not db.execute(select(projects.c.id).where(projects.c.id == project_id)).first():
-        raise UserError(f"There is no project {project_id[:60]!r}.", status=404)
+    get_project(db, project_id)
     existing = of_project(db, project_id)
     _check_name(name, existing)
     position = 1 + max((phase.position for phase in existing), default=0)

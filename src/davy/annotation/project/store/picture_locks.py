@@ -14,7 +14,7 @@ from datetime import datetime
 from sqlalchemy import Connection, func, or_, select, update
 
 from davy.annotation.labelling.store.tables import assignments, cases
-from davy.annotation.project.store.tables import items, members, posts
+from davy.annotation.project.store.tables import IS_THERE, items, members, posts, projects
 from davy.core import UserError
 from davy.store import events
 from davy.store.columns import now, table_index
@@ -87,6 +87,7 @@ def waiting(db: Connection, project: str) -> int:
 def waiting_for(db: Connection, user_id: str, *, everywhere: bool = False) -> dict[str, int]:
     """Return how many locked pictures wait in each project that a person manages, or with `everywhere` in every one."""
     query = select(picture_locks.c.project, func.count()).where(picture_locks.c.reported_at.is_(None))
+    query = query.join(projects, projects.c.id == picture_locks.c.project).where(IS_THERE)
     counts = {project: int(n) for project, n in db.execute(query.group_by(picture_locks.c.project))}
     if everywhere or not counts:
         return counts

@@ -12,14 +12,14 @@ from typing import Any
 from sqlalchemy import Connection, bindparam, func, insert, literal, select
 
 from davy.annotation.project.project import Member, Project
-from davy.annotation.project.store.tables import MEMBERS, PROJECTS, members, project_guidelines, projects
+from davy.annotation.project.store.tables import IS_THERE, MEMBERS, PROJECTS, members, project_guidelines, projects
 from davy.core import Guideline, UserError, Wording
 from davy.core.errors import nearest
 from davy.schemes.store.schemes import guideline_content, guidelines, schemes
 from davy.store import events
 from davy.store.columns import now
 
-_ONE = PROJECTS.select(projects.c.id == bindparam("project"))
+_ONE = PROJECTS.select(projects.c.id == bindparam("project"), IS_THERE)
 _NEWEST = (projects.c.state.desc(), projects.c.created_at.desc(), projects.c.id)
 """Open ones first, newest first."""
 _ID = re.compile(r"[a-z0-9][a-z0-9-]{0,59}")
@@ -59,6 +59,13 @@ def check_name(db: Connection, name: str) -> None:
         raise UserError(f"{name[:60]!r} can't name a project. Use a-z, 0-9 and hyphens, at most 60, such as pilot-2.")
     if find(db, name) is not None:
         raise UserError(f"There is a project {name!r} already. Choose another name.", status=409)
+    if name in taken_names(db):
+        raise UserError(f"A deleted project has the name {name!r}. Restore it, or choose another name.", status=409)
+
+
+def taken_names(db: Connection) -> set[str]:
+    """Return the ids that no new project can have, also those of deleted projects that can be restored."""
+    return set(db.scalars(select(projects.c.id)))
 
 
 def check_title(title: str) -> str:
@@ -73,7 +80,7 @@ def get(db: Connection, project_id: str) -> Project:
     """Return the project with this id."""
     project = find(db, project_id)
     if project is None:
-        names = list(db.scalars(select(projects.c.id).order_by(projects.c.id).limit(1000)))
+        names = list(db.scalars(select(projects.c.id).where(IS_THERE).order_by(projects.c.id).limit(1000)))
         raise UserError(f"There is no project {project_id[:60]!r}.{nearest(project_id, names)}", status=404)
     return project
 
@@ -86,7 +93,7 @@ def find(db: Connection, project_id: str) -> Project | None:
 
 def list_projects(db: Connection) -> list[Project]:
     """Return all projects, open ones first, newest first."""
-    return PROJECTS.list(db, PROJECTS.select().order_by(*_NEWEST))
+    return PROJECTS.list(db, PROJECTS.select(IS_THERE).order_by(*_NEWEST))
 
 
 def of_user(db: Connection, user_id: str, *, left: bool = False) -> list[tuple[Project, Member]]:
@@ -96,7 +103,7 @@ def of_user(db: Connection, user_id: str, *, left: bool = False) -> list[tuple[P
     mine = {member.project: member for member in MEMBERS.list(db, query)}
     if not mine:
         return []
-    found = PROJECTS.list(db, PROJECTS.select(projects.c.id.in_(list(mine))).order_by(*_NEWEST))
+    found = PROJECTS.list(db, PROJECTS.select(projects.c.id.in_(list(mine)), IS_THERE).order_by(*_NEWEST))
     return [(project, mine[project.id]) for project in found]
 
 

@@ -55,6 +55,8 @@ PROJECTS = Rows(
 )
 
 projects = PROJECTS.table
+IS_THERE = projects.c.deleted_at.is_(None)
+"""The condition that a project was not deleted. Every query that finds projects has it, but for withdrawals."""
 
 project_guidelines = Table(
     "project_guidelines",
