@@ -8,11 +8,14 @@ import polars as pl
 import pytest
 
 from davy.annotation.project import phase_gates, project_creation
+from davy.annotation.project.phase_kind import PHASE_KINDS
+from davy.annotation.project.project import PROJECT_ROLES
 from davy.annotation.project.project_file import PhasePlan, ProjectPlan
 from davy.annotation.project.settings import ProjectSettings, RosterPerson
 from davy.annotation.project.store import phases, projects
 from davy.core.errors import UserError
 from davy.people.store import invitations
+from davy.web.i18n import LANGUAGES, catalogue
 from web_site import Site, post
 
 HOME = "/projects/pilot"
@@ -110,3 +113,22 @@ def test_a_lost_invitation_link_is_made_again_and_the_old_one_works_no_longer(pi
     assert new[0].id != old.id
     assert pilot.visitor().get(link).status_code == 200
     assert post(client, path, {}, page=f"{HOME}/roster").status_code == 404
+
+
+def test_kinds_of_a_phase_that_is_added_later_and_roles_have_a_line_of_help(pilot):
+    manager = pilot.as_("expert")
+    page = manager.get(HOME).text
+    offered = re.findall(r'<option value="(\w+)"', page.partition('name="kind"')[2].partition("</select>")[0])
+    assert offered == ["training", "discussion", "calibration", "screening", "production", "expert"]
+    helped = page.partition('id="kinds-help"')[2].partition("</dl>")[0]
+    assert helped.count("<dd>") == len(offered)
+    assert "Only people who pass go on." in helped
+    assert "Decides what annotators disagree on." in manager.get(f"{HOME}/roster").text
+    assert "Only people who pass go on." in manager.get(f"{HOME}/phases/screening/settings").text
+
+
+@pytest.mark.parametrize("lang", LANGUAGES)
+def test_every_kind_of_phase_and_every_role_has_its_line_in_both_languages(lang):
+    words = catalogue(lang)
+    keys = [f"project.kind_help.{kind}" for kind in PHASE_KINDS] + [f"project.role_help.{it}" for it in PROJECT_ROLES]
+    assert [key for key in keys if not words.get(key)] == []

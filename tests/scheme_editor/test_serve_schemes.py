@@ -258,6 +258,19 @@ def test_a_scheme_is_its_authors_alone(site):
         assert projects.get(db, "rain").scheme == "rainy-days"
 
 
+def test_schemes_for_everybody_can_be_read_copied_and_begun_with(site):
+    admin = site.as_("admin")
+    assert 'href="/schemes/edos"' in admin.get("/schemes").text
+    assert 'href="/schemes/edos"' in admin.get("/projects/new?start=preset:edos").text
+    page = admin.get("/schemes/edos").text
+    assert "Is the post sexist?" in page
+    assert 'href="/projects/new?start=scheme:edos"' in page
+    copied = post(admin, "/schemes", {"from": "copy", "scheme": "scheme:edos"}, page="/schemes/edos")
+    assert copied.headers["location"].startswith("/schemes/")
+    assert admin.get("/schemes/no-such-scheme").status_code == 404
+    assert post(admin, "/schemes/edos", {"title": "Mine"}, page="/schemes/edos").status_code == 404
+
+
 def test_a_manager_copies_the_scheme_of_a_project_and_others_do_not(site):
     client = site.as_("expert")
     post(client, "/projects/new/upload", {"start": "scheme:hate", "name": "mine", "title": "Mine", "posts": "later"})

@@ -64,6 +64,8 @@ class PhaseKind:
     """Where its work is done on a page of its own instead of by answers to the scheme: one of `TASKS`."""
     rates_memes: bool = False
     """Its posts are the memes that the tasks of the phases before it made, and their verdicts are the memes' labels."""
+    of_memes: bool = False
+    """Whether it is for projects with pictures."""
     flags: tuple[str, ...] = ("unsure", "other target", "unrealistic")
     """What people may flag about a post."""
 
@@ -111,9 +113,17 @@ PHASE_KINDS: MutableMapping[str, PhaseKind] = {
         from_round=True,
         flags=("unrealistic", "ambiguous", "unsure"),
     ),
-    "filter": PhaseKind(closes_by="posts answered", answers=1, fewest_people=1, next_opens="beside", task="filter"),
+    "filter": PhaseKind(
+        closes_by="posts answered", answers=1, fewest_people=1, next_opens="beside", task="filter", of_memes=True
+    ),
     "build": PhaseKind(
-        closes_by="posts answered", answers=1, fewest_people=1, next_opens="beside", grows=True, task="build"
+        closes_by="posts answered",
+        answers=1,
+        fewest_people=1,
+        next_opens="beside",
+        grows=True,
+        task="build",
+        of_memes=True,
     ),
     # A meme's builder is its author, and nobody rates what they built.
     "rating": PhaseKind(
@@ -124,12 +134,22 @@ PHASE_KINDS: MutableMapping[str, PhaseKind] = {
         next_opens="beside",
         grows=True,
         rates_memes=True,
+        of_memes=True,
     ),
     "confounders": PhaseKind(
-        closes_by="posts answered", answers=1, fewest_people=1, next_opens="beside", grows=True, task="confounders"
+        closes_by="posts answered",
+        answers=1,
+        fewest_people=1,
+        next_opens="beside",
+        grows=True,
+        task="confounders",
+        of_memes=True,
     ),
     # Settled memes labelled anew by people who never saw them: how well people do.
-    "relabelling": PhaseKind(closes_by="posts answered", answers=1, fewest_people=1, next_opens="beside"),
+    "relabelling": PhaseKind(
+        closes_by="posts answered", answers=1, fewest_people=1, next_opens="beside", of_memes=True
+    ),
 }
 TASK_KINDS: tuple[str, ...] = tuple(name for name, kind in PHASE_KINDS.items() if kind.task)
 """Kinds whose posts are never handed out for labelling."""
+MEME_KINDS: tuple[str, ...] = tuple(name for name, kind in PHASE_KINDS.items() if kind.of_memes)

@@ -38,11 +38,13 @@ Makes = Annotated[User, Depends(allowed("make projects"))]
 
 @router.get("/schemes/{draft_id}")
 def overview(request: Request, who: Makes, draft_id: str) -> Response:
-    """Return the scheme's page: its words, its questions, and what is missing."""
+    """Return the scheme's page: its words, its questions, and what is missing; one for all by its name, to be read."""
+    words = render.translator_of(request)
     with context_of(request).store.read() as db:
+        if draft_id in dict(schemes.shared_schemes(db, words.lang)):
+            return _shared_page(request, schemes.scheme_at(db, who, "scheme", draft_id))
         own = schemes.own_draft(db, who, draft_id)
         edits = scheme_drafts.edits(db, who.id, draft_id)
-    words = render.translator_of(request)
     return _page(
         request,
         own,
@@ -51,6 +53,19 @@ def overview(request: Request, who: Makes, draft_id: str) -> Response:
         questions=_listed(own.content, words.lang),
         longest={"title": scheme_form.LONGEST_TITLE, "words": scheme_form.LONGEST_WORDS},
         guideline=(own.content.get("guidelines") or [{}])[-1].get("text") or {},
+    )
+
+
+def _shared_page(request: Request, scheme: Scheme) -> Response:
+    lang = render.translator_of(request).lang
+    guideline = scheme.guideline.text.said_in(lang) if scheme.guideline else ""
+    return render.page(
+        request,
+        "scheme_shared.html",
+        scheme=scheme,
+        title=scheme.title.said_in(lang) or scheme.name,
+        questions=question_views(scheme, None, lang),
+        guideline=render_markdown(guideline) if guideline else "",
     )
 
 

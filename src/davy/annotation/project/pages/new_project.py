@@ -328,6 +328,7 @@ def _page(
         several=_several,
         roles=PROJECT_ROLES,
         schemes=shared,
+        readable=dict(shared),
         own=own,
         scheme=draft.scheme,
         questions=question_views(draft.scheme, None, lang) if draft.scheme else (),

@@ -17,10 +17,10 @@ from starlette.responses import Response
 from davy.annotation.project import next_steps, phase_gates, project_creation
 from davy.annotation.project.pages.project_access import Here, Manages, ProjectAccess, project_page
 from davy.annotation.project.pages.upload_form import UploadForm, read_posts
-from davy.annotation.project.phase_kind import MAIN_KIND, PHASE_KINDS
+from davy.annotation.project.phase_kind import MAIN_KIND, MEME_KINDS, PHASE_KINDS
 from davy.annotation.project.project_file import PhasePlan, phase_plan
 from davy.annotation.project.project_scheme import scheme_of
-from davy.annotation.project.store import members, phases, projects, removal
+from davy.annotation.project.store import images, members, phases, projects, removal
 from davy.people.pages.visitor import Form, field
 from davy.people.store import users
 from davy.store import Connection, events
@@ -47,6 +47,7 @@ def _page(request: Request, place: ProjectAccess, *, wrong: str = "", status: in
         place = ProjectAccess(projects.get(db, place.project.id), place.member, place.account)
         rows = phase_gates.phase_statuses(db, place.project)
         people = members.of_project(db, place.project.id)
+        memes = bool(images.count(db, place.project.id)) or phases.has_kind(db, place.project.id, MEME_KINDS)
         deletable = removal.can_be_deleted(db, place.project)
         coming = next_steps.next_steps(db, place.project, place.member, place.may, rows)
     totals = (sum(row.phase.size for row in rows), sum(row.answers for row in rows))
@@ -62,7 +63,7 @@ def _page(request: Request, place: ProjectAccess, *, wrong: str = "", status: in
         people=len(people),
         next=coming,
         deletable=deletable,
-        kinds=[name for name, kind in PHASE_KINDS.items() if not kind.from_round],
+        kinds=[it for it, kind in PHASE_KINDS.items() if not kind.from_round and (memes or not kind.of_memes)],
         main_kind=MAIN_KIND,
     )
 
