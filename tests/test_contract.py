@@ -49,7 +49,7 @@ EXCEPTIONS: dict[tuple[str, str], str] = {
 
 
 BUDGETS = {
-    "annotation": 24803,
+    "annotation": 24988,
     "challenges": 4828,
     "core": 2193,
     "corpus": 10927,
@@ -67,8 +67,8 @@ BUDGETS = {
     "report": 878,
     "reviews": 1034,
     "rounds": 5769,
-    "runs": 2244,
-    "scheme_editor": 1058,
+    "runs": 2252,
+    "scheme_editor": 1073,
     "schemes": 1385,
     "scoring": 3705,
     "server": 1830,
@@ -77,7 +77,7 @@ BUDGETS = {
     "testing": 4835,
     "text": 2219,
     "training": 5163,
-    "web": 2850,
+    "web": 2870,
 }
 """Lines by folder. They only fall, unless a feature gains something that users can do."""
 

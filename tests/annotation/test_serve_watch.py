@@ -10,7 +10,7 @@ import pytest
 
 from davy.annotation.labelling.store import items
 from davy.annotation.project import monitoring
-from davy.annotation.project.store import members, messages, phases
+from davy.annotation.project.store import members, messages, phases, projects
 from davy.annotation.settling import agreement
 from davy.annotation.settling.agreement import scheme_of
 from davy.annotation.settling.jobs import MEASURE_AGREEMENT as KIND
@@ -18,6 +18,7 @@ from davy.annotation.settling.jobs import enqueue_due_phases
 from davy.annotation.settling.store import agreements, phase_answers
 from davy.jobs import store as jobs
 from davy.jobs.worker import JobWatcher
+from davy.people.store import users
 from davy.store import events
 from simulated_people import SAID, Person, careful, gmhp7k, label, truth_of
 from web_site import Site, post
@@ -88,6 +89,26 @@ def test_only_managers_see_people_and_annotators_see_only_themselves(site, team)
     seen = site.as_("expert").get(f"{PILOT}/watch").text
     assert "Without each person" in seen
     assert "People in phase" not in seen
+
+
+def test_pages_name_questions_and_labels_and_give_times_in_the_projects_zone(site, team):
+    project, _, _ = team
+    open_and_label(site, team)
+    post(site.as_("expert"), f"{PILOT}/watch/measure", page=f"{PILOT}/watch")
+    with site.store.write() as db:
+        care = {**(project.settings.get("care") or {}), "timezone": "Europe/Berlin"}
+        projects.change_settings(db, project.id, {**project.settings, "care": care}, by="shell")
+        for person in ("annotator", "expert"):
+            users.set_language(db, site.people[person].id, "de", by="shell")
+    page = site.as_("expert").get(f"{PILOT}/phases/2a/review").text
+    shown = re.findall(r"<dt>([^<]+)</dt>", page) + re.findall(r"<dd><strong>([^<]+)</strong>", page)
+    with site.store.read() as db:
+        asked = scheme_of(db, project).questions
+    assert shown
+    assert not {*shown} & {name for it in asked for name in (it.name, *(label.name for label in it.labels))}
+    assert "Ist der Beitrag Hassrede?" in page
+    assert re.search(r"Hass −?[01],\d\d", site.as_("annotator").get(f"{PILOT}/mine").text)
+    assert re.search(r"\d\d:\d\d CES?T</time>", site.as_("expert").get(f"{PILOT}/audit").text)
 
 
 def test_odd_choices_of_coefficient_and_phase_fall_back(site, team):

@@ -5,7 +5,9 @@ from __future__ import annotations
 import ast
 import re
 import string
+from dataclasses import replace
 from datetime import UTC, datetime
+from zoneinfo import ZoneInfo
 
 import pytest
 
@@ -185,6 +187,8 @@ def test_numbers_times_and_plurals_follow_the_language():
     at = datetime(2026, 3, 9, 7, 5, tzinfo=UTC)
     english, german = Translator("en"), Translator("de")
     assert (english.when(at), german.when(at)) == ("9 Mar 2026, 07:05 UTC", "09.03.2026, 07:05 UTC")
+    berlin, nepal = (replace(german, zone=ZoneInfo(name)) for name in ("Europe/Berlin", "Asia/Kathmandu"))
+    assert (berlin.when(at), nepal.when(at)) == ("09.03.2026, 08:05 CET", "09.03.2026, 12:50 UTC+0545")
     assert (english.share(0.125), german.share(0.125)) == ("12.5%", "12,5 %")
     assert (english.number(12345), german.number(12345)) == ("12,345", "12.345")
     assert (english("people.days", count=1), german("people.days", count=7)) == ("1 day", "7 Tage")
@@ -321,6 +325,8 @@ def test_details_of_the_audit_are_said_in_the_readers_words_with_nothing_left_ou
     }
     moment = datetime(2026, 11, 18, tzinfo=UTC)
     recorded = [AuditEvent(n, moment, "system", what, "job x", it) for n, (what, it) in enumerate(told.items())]
+    invited = AuditEvent(9, moment, "invitation 1k0j", "user added", "user u1", {})
+    assert audit_rows(Translator("de"), [invited], {"u1": "Ada"})[0].by == "Einladung 1k0j"
     rows = audit_rows(Translator("de"), recorded, {"u1": "Ada"})
     assert {(row.by, row.about) for row in rows} == {("System", "Auftrag x")}
     assert [row.details for row in rows] == [

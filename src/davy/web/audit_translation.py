@@ -54,7 +54,7 @@ def audit_rows(words: Translator, recorded: Iterable[AuditEvent], names: Mapping
     return [
         AuditRow(
             event.at,
-            names.get(event.by) or words.event(event.by),
+            names.get(event.by) or _kind_and_id(words, event.by),
             words.event(event.what),
             _about(words, event, names),
             "; ".join(
@@ -70,8 +70,13 @@ def _about(words: Translator, event: AuditEvent, names: Mapping[str, str]) -> st
     person = names.get(event.about.removeprefix("user "))
     if person is not None:
         return person
-    kind = TWO_WORDS if event.about.startswith(f"{TWO_WORDS} ") else event.about.partition(" ")[0]
-    return words.event(kind) + event.about.removeprefix(kind)
+    return _kind_and_id(words, event.about)
+
+
+def _kind_and_id(words: Translator, named: str) -> str:
+    """Return what something is, such as an invitation, in the reader's language, with its id."""
+    kind = TWO_WORDS if named.startswith(f"{TWO_WORDS} ") else named.partition(" ")[0]
+    return words.event(kind) + named.removeprefix(kind)
 
 
 def _value(words: Translator, event: AuditEvent, name: str, value: Any, names: Mapping[str, str]) -> str:

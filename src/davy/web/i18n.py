@@ -12,14 +12,14 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import UTC, datetime, tzinfo
 from functools import cache
 from html import escape, unescape
 from string import Formatter
 from types import MappingProxyType
 
 from davy import schemes
-from davy.core.scheme import Label, Wording
+from davy.core.scheme import Label, Scheme, Wording
 from davy.web.feature_files import load_words
 
 _DEEPEST = 2
@@ -59,6 +59,16 @@ def translated_label(label: Label, lang: str) -> str:
     """Return what people read: the title, with the code that guidelines speak in before it."""
     title = translated_title(label.title, label.name, lang)
     return f"{label.code} {title}" if label.code else title
+
+
+def question_titles(scheme: Scheme, lang: str) -> dict[str, str]:
+    """Return what a scheme's questions are called, by name."""
+    return {it.name: translated_title(it.title, it.name, lang) for it in scheme.questions}
+
+
+def label_titles(scheme: Scheme, lang: str) -> dict[str, dict[str, str]]:
+    """Return what the labels of a scheme's questions are called, by question and name."""
+    return {it.name: {label.name: translated_label(label, lang) for label in it.labels} for it in scheme.questions}
 
 
 @cache
@@ -158,6 +168,8 @@ class Translator:
     """Speaks one language. Call it with a key: `words("home.title", name="Ada")`."""
 
     lang: str
+    zone: tzinfo = UTC
+    """The time zone that moments are given in: a project's on its pages."""
 
     def __call__(self, key: str, **values: object) -> str:
         """Return the sentence: with `count=`, `key.one` or `key.other`; with `n=1`, `key.one` where there is one."""
@@ -198,24 +210,27 @@ class Translator:
         return self.figures(": ".join(self._table_part(part) for part in str(text).split(": ")))
 
     def _table_part(self, part: str) -> str:
-        """Return a word of tables, a strategy of rounds or a shipped label; a count in brackets after it stays."""
+        """Return a word of tables or reports, a strategy of rounds or a shipped label; a count in brackets stays."""
         found = _COUNT.search(part)
         count = found[0] if found else ""
         name = part.removesuffix(count)
         for key in (f"table.{name}", f"rounds.strategy.{name.replace(' ', '_').replace(',', '')}"):
             if self.has(key):
                 return self(key) + count
-        return self.label(name) + count
+        return translations_of("reports", self.lang).get(name, self.label(name)) + count
 
     def when(self, at: datetime) -> str:
-        """Return a moment as people write it, in UTC."""
-        if self.lang == "de":
-            return f"{at:%d.%m.%Y, %H:%M} UTC"
-        return f"{at.day} {_MONTHS[at.month - 1]} {at:%Y, %H:%M} UTC"
+        """Return a moment as people write it, in the reader's time zone."""
+        local = at if at.tzinfo is None else at.astimezone(self.zone)
+        name = local.tzname() or "UTC"
+        return f"{self._day_and_time(local)} {name if name.isalpha() else f'UTC{name}'}"
+
+    def _day_and_time(self, at: datetime) -> str:
+        return f"{at:%d.%m.%Y, %H:%M}" if self.lang == "de" else f"{at.day} {_MONTHS[at.month - 1]} {at:%Y, %H:%M}"
 
     def clock(self, at: datetime) -> str:
         """Return the day and the time of a moment, with the name of the time zone that it is given in."""
-        return f"{self.when(at).removesuffix(' UTC')} ({at.tzname() or 'UTC'})"
+        return f"{self._day_and_time(at)} ({at.tzname() or 'UTC'})"
 
     def amount(self, value: float) -> str:
         """Return an amount of money with two digits after the language's sign, without a currency."""

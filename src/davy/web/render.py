@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping
-from datetime import datetime
+from datetime import UTC, datetime
 from importlib import resources
 from typing import Any
 from urllib.parse import quote
@@ -122,7 +122,7 @@ def translator_of(request: Request) -> Translator:
         cookies.read(request, "lang"),
         request.headers.get("accept-language"),
     )
-    return Translator(lang)
+    return Translator(lang, getattr(request.state, "zone", UTC))
 
 
 def account_of(request: Request) -> User | None:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -243,7 +244,8 @@ def _trained(request: Request, where: Workplace, job: Job) -> list[DetectorChoic
 
 def list_suites(request: Request, where: Workplace) -> list[tuple[str, str]]:
     """Return the suites that can be run here, as (what a form sends, title); a project's own first."""
-    shipped = suites.titles()
+    words = render.translator_of(request)
+    shipped = [(name, words.report(title)) for name, title in suites.titles()]
     if where.project is None:
         return shipped
     with context_of(request).store.read() as db:
@@ -309,12 +311,17 @@ def _plan(form: FormData, detector: DetectorChoice) -> dict[str, Any]:
     return {"plan_text": text, "words": words, "judges": [judge] if asked else [], "seed": int(seed), "out": ""}
 
 
+@cache
+def _suite_titles() -> dict[str, str]:
+    return dict(suites.titles())
+
+
 def _row(job: Job) -> RunRow:
     verb = next(verb for verb, kind in KINDS.items() if kind == job.kind)
     names = tuple(str(name) for name in job.arguments.get("names") or job.arguments.get("models") or ())
     about = str(
         job.arguments.get("suite_title")
-        or job.arguments.get("suite")
+        or _suite_titles().get(str(job.arguments.get("suite")), job.arguments.get("suite"))
         or Path(str(job.arguments.get("file") or "")).name
     )
     return RunRow(job, verb, names, about, job.state in LIVE)

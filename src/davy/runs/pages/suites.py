@@ -55,7 +55,8 @@ def show(request: Request, place: Writes) -> Response:
     """Return the project's suites, and ways to begin one."""
     with context_of(request).store.read() as db:
         found = project_suites.list_suites(db, place.project.id)
-    shipped = suites.titles()
+    words = render.translator_of(request)
+    shipped = [(name, words.report(title)) for name, title in suites.titles()]
     return project_page(request, place, "suites.html", found=found, shipped=shipped)
 
 

@@ -29,7 +29,7 @@ from davy.store import Connection
 from davy.web import charts, render
 from davy.web.context import context_of
 from davy.web.errors import LocalizedError
-from davy.web.i18n import Translator, translated_label
+from davy.web.i18n import Translator, label_titles, question_titles
 from davy.web.refused_by import refused_by
 
 router = APIRouter(include_in_schema=False)
@@ -173,10 +173,6 @@ def screening_values(
     own = None if place.may("watch") else place.account.id
     results = screening.screening_results(db, place.project, phase, scheme, only=own)
     chosen = next((result for result in results if result.pseudonym == person), None)
-    titles = {
-        question.name: {label.name: translated_label(label, lang) for label in question.labels}
-        for question in scheme.questions
-    }
     return {
         "results": results,
         "chosen": chosen,
@@ -187,7 +183,7 @@ def screening_values(
         else (),
         "counts": {state: sum(result.state == state for result in results) for state in ("passed", "failed", "open")},
         "mark": max(screening.pass_marks(phase.settings, scheme).values(), default=None),
-        "titles": titles,
+        "titles": label_titles(scheme, lang),
         "shade": shade_of,
     }
 
@@ -237,11 +233,12 @@ def calibration_values(
 @router.get("/projects/{project_id}/phases/{name}/review")
 def split_posts(request: Request, place: Here, name: str, page: int = 1) -> Response:
     """Return the posts on which people differ, the most divided first, with the notes about each."""
-    context = context_of(request)
+    context, lang = context_of(request), render.translator_of(request).lang
     with context.store.read() as db:
         phase = phases.by_name(db, place.project.id, name)
         may_review(place, phase)
         scheme = agreement.scheme_of(db, place.project)
+        titles, labels = question_titles(scheme, lang), label_titles(scheme, lang)
         every = agreement.divided_posts(db, place.project, phase, scheme)
         page = min(max(page, 1), max(1, -(-len(every) // ON_A_PAGE)))
         some = every[(page - 1) * ON_A_PAGE : page * ON_A_PAGE]
@@ -251,7 +248,10 @@ def split_posts(request: Request, place: Here, name: str, page: int = 1) -> Resp
                 "post": shown,
                 "masked": context.mask(shown.text),
                 "disagreement": divided.disagreement,
-                "said": {question: _by_label(cells) for question, cells in divided.answers.items()},
+                "said": [
+                    (titles.get(question, question), _by_label(cells, labels.get(question, {})))
+                    for question, cells in divided.answers.items()
+                ],
                 "notes": [
                     (names.get(note.by, "–"), note.at, note.text, context.mask(note.text))
                     for note in messages.notes_of(db, place.project.id, divided.post)
@@ -299,11 +299,11 @@ def may_review(place: ProjectAccess, phase: Phase) -> None:
         raise LocalizedError("review_later", status=403)
 
 
-def _by_label(cells: Mapping[str, str]) -> list[tuple[str, list[str]]]:
-    """Return each answer with who gave it, the commonest first."""
+def _by_label(cells: Mapping[str, str], titles: Mapping[str, str]) -> list[tuple[str, list[str]]]:
+    """Return each answer, as the scheme titles its labels, with who gave it, the commonest first."""
     given: dict[str, list[str]] = {}
     for person, label in sorted(cells.items()):
-        given.setdefault(label, []).append(person)
+        given.setdefault(", ".join(titles.get(it, it) for it in label.split("|")), []).append(person)
     return sorted(given.items(), key=lambda item: (-len(item[1]), item[0]))
 
 

@@ -26,6 +26,7 @@ from davy.store import Connection
 from davy.web import render
 from davy.web.context import Context, context_of
 from davy.web.errors import LocalizedError
+from davy.web.i18n import Translator
 
 router = APIRouter(include_in_schema=False)
 
@@ -79,7 +80,7 @@ def posts(
     last = listed[-1].id if len(listed) == _PAGE else until
     older = "/posts?" + urlencode({**chosen, "after": last}) if last else None
     many = total == post_pages.MOST or end is not None
-    shown = [_shown(context, post, asked) for post in listed]
+    shown = [_shown(context, post, asked, words) for post in listed]
     return _page(
         request, shown, shelves, shelf, chosen, total=total, many=many, langs=langs, labels=labels, older=older
     )
@@ -149,11 +150,13 @@ def question_names(scheme: str) -> tuple[str, ...]:
     return tuple(question.name for question in parse(scheme).questions)
 
 
-def _shown(context: Context, post: post_pages.ListedPost, asked: dict[str, tuple[str, ...]]) -> dict[str, Any]:
+def _shown(
+    context: Context, post: post_pages.ListedPost, asked: dict[str, tuple[str, ...]], words: Translator
+) -> dict[str, Any]:
     """Return a post for the template, with a line a scheme: its labels from the first question to the last."""
     given: dict[str, dict[str, str]] = {}
     for scheme, question, labels in post.verdicts:
-        given.setdefault(scheme, {})[question] = ", ".join(labels)
+        given.setdefault(scheme, {})[question] = ", ".join(map(words.label, labels))
     paths = {
         scheme: " › ".join(answers[question] for question in asked.get(scheme, ()) if answers.get(question))
         for scheme, answers in given.items()

@@ -18,6 +18,7 @@ from fastapi import Depends
 from starlette.requests import Request
 from starlette.responses import Response
 
+from davy.annotation.care.care import zone_of
 from davy.annotation.care.store import check_ins
 from davy.annotation.project.project import Member, Project
 from davy.annotation.project.store import members, messages, picture_locks, projects
@@ -207,6 +208,7 @@ def find_access(request: Request, db: Connection, token: str, project_id: str) -
         raise SignInRequired
     _, account, project, member = requester
     place = _access(project, member, account)
+    request.state.zone = zone_of((place.project.settings.get("care") or {}).get("timezone"))
     if not place.left:
         request.state.error_page = partial(_error_page, place=place)
     return place
