@@ -13,7 +13,7 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 import pytest
-from chain import Chain, accept, hub_rows, label, send, sign_in
+from chain import Chain, accept, hub_rows, label, send, sign_in, unpacked
 from PIL import Image
 from starlette.testclient import TestClient
 
@@ -44,6 +44,20 @@ parts: {train: rest, dev: 30%, test: 30%}
 groups: [parent?]
 quality: {min-side: 64, min-words: 1, min-detail: 5}
 near-pictures: 0
+"""
+CHALLENGE = """
+name: meme-task
+title: Hateful or not
+description: Made up.
+scheme: hateful-memes
+images: memes-pictures
+data:
+  train: {file: split.jsonl, split: train, labels: public}
+  test: {file: split.jsonl, split: test, labels: hidden}
+tasks:
+  - {name: AUROC, question: hate, metric: auroc}
+phases:
+  - {name: seen, data: test, opens: +0d, closes: +9d, limit: 2, counts: best, board: teams, survey: false}
 """
 WORDS = ("love the way you smell", "what a lovely morning", "look who came for dinner", "we are all friends here",
          "nobody asked for this", "the best day of my life", "this is how we do it", "wait until you see this",
@@ -138,7 +152,7 @@ def test_source_memes_become_families_and_a_model_and_a_challenge(chain: Chain) 
     assert kinds == {"multimodal hate": 3, "benign image": 3, "benign text": 3, "random non-hateful": 6}
     Path("plan.yaml").write_text(SPLIT)
     pictures = ("--images", "memes-pictures")
-    davy("project", "export", "memes", "--out", "answers.jsonl", *pictures)
+    davy("project", "export", "memes", "--out", "answers.jsonl", "--images-out", "memes-pictures")
     davy("split", "corpus.jsonl", "--plan", "plan.yaml", *pictures, "--out", "split.jsonl")
     davy("split", "split.jsonl", "--check", "--strict", "--near-pictures", "0", "--out", "pairs.csv")
     make_tiny_encoder(Path("tiny"))
@@ -162,3 +176,27 @@ def test_source_memes_become_families_and_a_model_and_a_challenge(chain: Chain) 
     assert {key: row["kind"] for key, row in rows.items()} == dict(corpus.select("id", "kind").iter_rows())
     assert {row["image"].size for row in rows.values()} == {rows[corpus["id"][0]]["image"].size}, "pictures are inside"
     assert {row["image_licence"] for row in rows.values()} == {"CC0-1.0"}
+
+    # A team gets the pictures with the kit, by names that tell nothing, and sends what its detector said of them.
+    Path("meme-task.yaml").write_text(CHALLENGE)
+    davy("challenge", "create", "meme-task.yaml", "--organiser", "mo")
+    with chain.server() as browser:
+        cy = sign_in(browser(), "cy")
+        send(cy, "/challenges/meme-task/accept", {"name": "lamps"}, page="/challenges/meme-task")
+        Path("kit.zip").write_bytes(cy.get("/challenges/meme-task/kit.zip").content)
+    kit = unpacked(Path("kit.zip"), Path("kit"))
+    given = [json.loads(line) for line in (kit / "data" / "seen-AUROC.jsonl").read_text().splitlines()]
+    assert all(set(row) == {"id", "text", "image"} for row in given)
+    public = [json.loads(line)["image"] for line in (kit / "data" / "train.jsonl").read_text().splitlines()]
+    shown = {path.name for path in (kit / "pictures").glob("*.png")}
+    assert shown == {row["image"] for row in given} | set(public)
+    seen = kit / "data" / "seen-AUROC.jsonl"
+    davy("score", seen, "--images", kit / "pictures", "--model", "models/concat", "--out", "sent.csv")
+    davy("challenge", "submit", "meme-task", "sent.csv", "--team", "lamps", "--phase", "seen")
+    davy("work", "--once", "--files", "files")
+    board = davy("challenge", "board", "meme-task", "--phase", "seen", "--json")
+    assert [row["system"] for row in board["rows"]] == ["lamps"]
+    assert (
+        board["rows"][0]["figure"]["value"]
+        == evaluated["questions"]["hate"]["models"]["models/concat"]["figures"]["auroc"]["value"]
+    )

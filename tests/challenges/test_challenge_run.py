@@ -385,7 +385,7 @@ def test_a_withdrawn_post_loses_its_text_in_a_challenge_and_predictions_keep_the
     sent = send(store, tmp_path, team, captain, wrong=3)
     with store.write() as db:
         counts = withdrawals.withdraw(db, ["test-4", "nowhere"], by="shell")
-        texts = dict(challenges.unlabelled(db, "mill-valley", "test"))
+        texts = {each.id: each.text for each in challenges.unlabelled(db, "mill-valley", "test")}
     assert counts.rows == {"challenge_entries": 1}
     assert (texts["test-4"], texts["test-5"]) == ("", "Note 5 of test")
     work(store)

@@ -134,6 +134,8 @@ class ChallengeEntry:
     id: str
     text: str
     labels: Mapping[str, str] = field(default_factory=dict)
+    image: str | None = None
+    """The key of its picture."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,10 +7,19 @@ unless the plan says that it comes after it.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from contextlib import nullcontext
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from davy.annotation.project.images import (
+    PictureFiles,
+    StoredPictures,
+    add_pictures,
+    pictures_in_folder,
+    storing_pictures,
+    wanted_names,
+)
 from davy.challenges.challenge import Challenge, ChallengeEntry, ChallengeTask
 from davy.challenges.challenge_file import ChallengePlan, DataFile
 from davy.challenges.store import challenges, teams
@@ -32,11 +41,18 @@ def create_challenge(
     *,
     by: str,
     organiser: str | None,
+    images: Path | None = None,
     reporter: Reporter = SILENT,
 ) -> Challenge:
-    """Make a challenge of a plan whose files are in a folder; `organiser` is the account that runs it."""
+    """Make a challenge of a plan whose files are in a folder; `organiser` is the account that runs it.
+
+    `images` is the folder of the posts' pictures, where the plan does not name it.
+    """
     plan, frames = _load_data(plan, folder, reporter)
-    return create_from_frames(store, plan, frames, by=by, organiser=organiser, reporter=reporter)
+    if images is None and plan.images:
+        images = _within(folder, plan.images, "images")
+    pictures = pictures_in_folder(images) if images is not None else None
+    return create_from_frames(store, plan, frames, by=by, organiser=organiser, pictures=pictures, reporter=reporter)
 
 
 def create_from_frames(
@@ -46,14 +62,19 @@ def create_from_frames(
     *,
     by: str,
     organiser: str | None,
+    pictures: PictureFiles | None = None,
     reporter: Reporter = SILENT,
 ) -> Challenge:
-    """Make a challenge of a plan and the posts of each of its data sets."""
+    """Make a challenge of a plan and the posts of each of its data sets, with their pictures where they are given."""
     entries = {name: _entries(plan, name, frame) for name, frame in frames.items()}
     _check_labels(plan, entries)
     _check_release(plan, entries)
-    _note_leakage(plan, entries, reporter)
-    with store.write() as db:
+    wanted = _wanted_pictures(frames, pictures, reporter)
+    keeping = nullcontext(None) if pictures is None else storing_pictures(store, pictures, wanted)
+    with keeping as stored, store.write() as db:
+        add_pictures(db, None, stored, by=by)
+        entries = _with_pictures(entries, frames, stored)
+        _note_leakage(plan, entries, reporter)
         made = challenges.create(
             db,
             id=plan.name,
@@ -111,13 +132,55 @@ def _fit_splits(plan: ChallengePlan, splits: Sequence[str], reporter: Reporter) 
     return replace(plan, data=data, phases=tuple(replace(each, position=place) for place, each in enumerate(left)))
 
 
+def _wanted_pictures(frames: Mapping[str, pl.DataFrame], pictures: PictureFiles | None, reporter: Reporter) -> set[str]:
+    """Return the pictures that posts name; one that is not there is an error, and no pictures at all are a note."""
+    wanted = wanted_names(frames.values())
+    if pictures is None:
+        if wanted:
+            reporter.note(
+                f"Posts name {len(wanted):,} pictures, and the kit will have none. Name their folder: --images DIR"
+            )
+        return wanted
+    if not wanted:
+        raise UserError(
+            f"No post names a picture of {pictures.place}. Give posts a column `image`, or leave images out."
+        )
+    lost = [name for name, source in pictures.matches(sorted(wanted)).items() if source is None]
+    if lost:
+        raise UserError(
+            f"{len(lost):,} of the {len(wanted):,} pictures that posts name are not in {pictures.place}, such as "
+            f"{lost[0][:80]!r}. Add them, or leave images out."
+        )
+    return wanted
+
+
+def _with_pictures(
+    entries: Mapping[str, Sequence[ChallengeEntry]], frames: Mapping[str, pl.DataFrame], stored: StoredPictures | None
+) -> dict[str, list[ChallengeEntry]]:
+    """Return the posts of each set with the keys of their pictures."""
+    keys = {name: image.key for name, image in (stored or {}).items()}
+    found = {}
+    for part, frame in frames.items():
+        names = frame["image"].to_list() if keys and "image" in frame.columns else [None] * len(frame)
+        found[part] = [
+            replace(entry, image=keys.get(name or "")) for entry, name in zip(entries[part], names, strict=True)
+        ]
+    return found
+
+
+def _within(folder: Path, place: str, what: str) -> Path:
+    """Return a file or folder that the plan names, which must lie in the challenge's own folder."""
+    path = (folder / place).resolve()
+    if not path.is_relative_to(folder.resolve()):
+        raise UserError(f"The {what} is at {place!r}, outside the challenge's folder. Put it beside its file.")
+    return path
+
+
 def _inside(folder: Path, file: str, name: str) -> Path:
-    """Return a data set's file, which must lie in the challenge's own folder."""
+    """Return a data set's file."""
     if not file:
         raise UserError(f"The data {name!r} names no file. Write {name}: {{file: {name}.csv}}.")
-    path = (folder / file).resolve()
-    if not path.is_relative_to(folder.resolve()):
-        raise UserError(f"The data {name!r} is at {file!r}, outside the challenge's folder. Put it beside its file.")
+    path = _within(folder, file, f"data {name!r}")
     if not path.is_file():
         raise UserError(f"There is no file {file!r} for the data {name!r} in {folder.name or 'the folder'}.")
     return path
@@ -226,10 +289,13 @@ def _note_leakage(plan: ChallengePlan, entries: Mapping[str, Sequence[ChallengeE
     for name, data in plan.data.items():
         if data.labels != "hidden":
             continue
-        texts = {entry.text for entry in entries[name]}
+        shown = {(entry.text, entry.image) for entry in entries[name]}
         for other, theirs in plan.data.items():
-            shared = sum(entry.text in texts for entry in entries[other]) if theirs.labels == "public" else 0
-            if shared:
+            if theirs.labels != "public":
+                continue
+            alike = [entry for entry in entries[other] if (entry.text, entry.image) in shown]
+            what = "text and picture" if any(entry.image for entry in alike) else "text"
+            if alike:
                 reporter.note(
-                    f"{shared:,} posts of {other!r}, whose labels are public, have the text of one in {name!r}."
+                    f"{len(alike):,} posts of {other!r}, whose labels are public, have the {what} of one in {name!r}."
                 )

@@ -24,7 +24,8 @@ from davy.files.yaml_nodes import Problems, YamlMap, YamlText, line_at
 
 PACKAGE = "davy.challenges.presets"
 TEXTS: tuple[str, ...] = ("description", "rules", "contact", "licence")
-KEYS: tuple[str, ...] = ("name", "title", "scheme", "visibility", *TEXTS, "corpus", "data", "tasks", "phases")
+KEYS: tuple[str, ...] = ("name", "title", "scheme", "visibility", *TEXTS, "corpus", "images", "data", "tasks", "phases")
+_LISTS = ("data", "tasks", "phases")
 LABELS: tuple[str, ...] = ("public", "hidden", "none")
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,29}")
 
@@ -99,6 +100,8 @@ class ChallengePlan:
     phases: tuple[ChallengePhase, ...]
     scheme: Scheme | None = None
     corpus: str | None = None
+    images: str = ""
+    """The folder of the pictures that posts name."""
     survey: tuple[Mapping[str, Any], ...] = ()
 
 
@@ -115,7 +118,7 @@ def parse_plan(raw: bytes, file: str, *, at: datetime) -> ChallengePlan:
     for key in ("name", "title", "data", "tasks", "phases"):
         if root.get(key) is None:
             problems.add(root.line, f"The challenge lacks `{key}:`. Add it.")
-    values = {key: _text(root, key, problems) for key in ("name", "title", "scheme", "visibility", "corpus", *TEXTS)}
+    values = {key: _text(root, key, problems) for key in KEYS if key not in _LISTS}
     visibility = values["visibility"] or "accounts"
     if visibility not in VISIBILITIES:
         problems.add(root.line_of("visibility"), f"`visibility` is one of {', '.join(VISIBILITIES)}.")
@@ -140,6 +143,7 @@ def parse_plan(raw: bytes, file: str, *, at: datetime) -> ChallengePlan:
         tuple(phase for phase in made if phase is not None),
         scheme,
         values["corpus"] or None,
+        values["images"],
     )
 
 

@@ -40,6 +40,10 @@ def create(
     data: Annotated[
         Path | None, typer.Option("--data", help="Where the data files are; without it, beside the YAML file.")
     ] = None,
+    images: Annotated[
+        Path | None,
+        typer.Option("--images", help="The folder of the posts' pictures, which the kit then has.", metavar="DIR"),
+    ] = None,
     organiser: Annotated[str | None, typer.Option("--organiser", help="The login of the organiser.")] = None,
     name: Annotated[str | None, typer.Option("--name", help="Another name than the file's.")] = None,
     baselines: Annotated[
@@ -77,7 +81,9 @@ def create(
             with store.read() as db:
                 owner = users.find(db, organiser).id
         with console.ShellReporter() as reporter:
-            made = create_challenge(store, plan, folder, by=events.SHELL, organiser=owner, reporter=reporter)
+            made = create_challenge(
+                store, plan, folder, by=events.SHELL, organiser=owner, images=images, reporter=reporter
+            )
         sent = add_baselines(store, made.id, marked, by=events.SHELL) if marked else []
         if sent:
             score_now(database)

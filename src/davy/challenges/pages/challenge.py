@@ -74,6 +74,7 @@ def _overview(request: Request, place: ChallengePlace, *, wrong: str = "", statu
     with context_of(request).store.read() as db:
         sets = challenges.data_sets(db, challenge.id)
         organisers = teams.organisers(db, challenge.id)
+        has_pictures = bool(challenges.pictures(db, challenge.id))
         n_teams = sum(team.kind == "team" for team in teams.of_challenge(db, challenge.id).values())
     out = {(phase.name, task.name) for phase, task in released(challenge, at)}
     ranked = {phase.data for phase in challenge.phases}
@@ -93,6 +94,7 @@ def _overview(request: Request, place: ChallengePlace, *, wrong: str = "", statu
         wrong=wrong,
         windows=list(challenge.windows()),
         files=list(dict.fromkeys(files)),
+        has_pictures=has_pictures,
         organisers=organisers,
         teams=n_teams,
         markdown=render_markdown,

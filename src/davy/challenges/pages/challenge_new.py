@@ -282,7 +282,7 @@ def _make(request: Request, who: User, sent: SentFile, typed: Mapping[str, str],
 @refused_by(_form_page)
 async def make(request: Request, who: Makes, form: UploadForm) -> Response:
     """Make a challenge of a zip; what is wrong with it is shown at the form."""
-    limits = UploadLimits(size=context_of(request).settings.max_upload, members=50)
+    limits = UploadLimits(size=context_of(request).settings.max_upload)
     receive = partial(uploads.receive_file, sent_file(form), kinds=("zip",), limits=limits)
     upload = await to_thread.run_sync(receive)
     try:

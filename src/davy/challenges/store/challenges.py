@@ -27,6 +27,7 @@ from sqlalchemy import (
 )
 from sqlalchemy.engine import Row
 
+from davy.annotation.project.store import images
 from davy.challenges.challenge import Challenge, ChallengeEntry, ChallengePhase, ChallengeTask
 from davy.core.errors import UserError, nearest
 from davy.store import events
@@ -92,6 +93,7 @@ challenge_entries = Table(
     Column("entry", TextColumn, nullable=False),
     Column("text", TextColumn, nullable=False),
     Column("labels", JsonColumn),
+    Column("image", TextColumn),
     table_index("ix_challenge_entries_entry", "entry"),
 )
 _BOARDS = Rows(KeptBoard, "challenge_boards", key=("phase", "task"), references={"phase": "challenge_phases.id"})
@@ -187,7 +189,8 @@ def add_data(
     rows: list[dict[str, Any]] = []
     for size, entry in enumerate(entries, start=1):
         where = {"challenge": challenge_id, "data": name, "position": size - 1}
-        rows.append({**where, "entry": entry.id, "text": entry.text, "labels": dict(entry.labels) or None})
+        kept = {"entry": entry.id, "text": entry.text, "labels": dict(entry.labels) or None, "image": entry.image}
+        rows.append({**where, **kept})
         if len(rows) == CHUNK:
             db.execute(insert(challenge_entries), rows)
             rows = []
@@ -210,18 +213,25 @@ def publish_labels(db: Connection, challenge_id: str, name: str, *, by: str) -> 
     events.record(db, by=by, what="challenge labels published", about=f"challenge {challenge_id}", data=name)
 
 
-def unlabelled(db: Connection, challenge_id: str, name: str, task: str | None = None) -> Iterator[tuple[str, str]]:
-    """Yield (id, text) of a set in order; of a task, only the posts that it asks about."""
+def unlabelled(db: Connection, challenge_id: str, name: str, task: str | None = None) -> Iterator[ChallengeEntry]:
+    """Yield the posts of a set in order, without labels; of a task, only those that it asks about."""
     for row in _entry_rows(db, challenge_id, name):
         if task is None or task in (row.labels or {}):
-            yield row.entry, row.text
+            yield ChallengeEntry(row.entry, row.text, image=row.image)
 
 
 def labelled(db: Connection, challenge_id: str, name: str) -> Iterator[ChallengeEntry]:
     """Yield the posts of a set with their labels; one whose labels are hidden is refused."""
     if not data_sets(db, challenge_id)[name].labels_public:
         raise UserError(f"The labels of {name!r} are hidden.", status=403)
-    return (ChallengeEntry(row.entry, row.text, row.labels or {}) for row in _entry_rows(db, challenge_id, name))
+    rows = _entry_rows(db, challenge_id, name)
+    return (ChallengeEntry(row.entry, row.text, row.labels or {}, row.image) for row in rows)
+
+
+def pictures(db: Connection, challenge_id: str) -> set[str]:
+    """Return the keys of a challenge's pictures; one that was withdrawn or locked is not among them."""
+    own = (challenge_entries.c.challenge == challenge_id, challenge_entries.c.image.is_not(None))
+    return images.keys_of(db, None, set(db.scalars(select(challenge_entries.c.image).where(*own).distinct())))
 
 
 def entry_ids(db: Connection, challenge_id: str, name: str, task: str) -> list[str]:
@@ -241,7 +251,8 @@ def entry_texts(db: Connection, challenge_id: str, name: str) -> dict[str, str]:
 
 
 def _entry_rows(db: Connection, challenge_id: str, name: str) -> Iterator[Any]:
-    query = select(challenge_entries.c.entry, challenge_entries.c.text, challenge_entries.c.labels)
+    entries = challenge_entries.c
+    query = select(entries.entry, entries.text, entries.labels, entries.image)
     query = query.where(challenge_entries.c.challenge == challenge_id, challenge_entries.c.data == name)
     yield from db.execute(query.order_by(challenge_entries.c.position).execution_options(yield_per=CHUNK))
 
@@ -266,13 +277,15 @@ def _challenge(db: Connection, row: Row[Any]) -> Challenge:
     return _ROWS.read(row, phases=tuple(_PHASES.list(db, query)))
 
 
-def withdraw_posts(db: Connection, ids: Sequence[str], *, by: str) -> dict[str, int]:
-    """Empty the texts of these posts in all challenges; return how many there were, by table."""
-    done = 0
+def withdraw_posts(db: Connection, ids: Sequence[str], *, by: str) -> tuple[dict[str, int], set[str]]:
+    """Empty these posts in all challenges; return how many there were, by table, and the pictures that nobody has."""
+    done, named, entries = 0, set[str](), challenge_entries.c
     for start in range(0, len(ids), 500):
-        own = (challenge_entries.c.entry.in_(ids[start : start + 500]), challenge_entries.c.text != "")
-        done += db.execute(update(challenge_entries).where(*own).values(text="")).rowcount
+        own = (entries.entry.in_(ids[start : start + 500]), (entries.text != "") | entries.image.is_not(None))
+        named |= {key for key in db.scalars(select(entries.image).where(*own)) if key}
+        done += db.execute(update(challenge_entries).where(*own).values(text="", image=None)).rowcount
     if not done:
-        return {}
+        return {}, set()
     events.record(db, by=by, what="challenge texts withdrawn", about="challenges", removed=done)
-    return {challenge_entries.name: done}
+    kept = {key for key in named if db.scalar(select(entries.entry).where(entries.image == key).limit(1))}
+    return {challenge_entries.name: done}, images.withdraw(db, None, named - kept, by=by)

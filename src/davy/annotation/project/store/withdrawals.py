@@ -70,7 +70,9 @@ def withdraw(db: Connection, ids: Iterable[str], *, by: str, project: str | None
     if project is None:
         for feature in features():
             if feature.withdraw_posts is not None:
-                result.rows |= resolve_name(feature.withdraw_posts)(db, asked, by=by)
+                rows, unused = resolve_name(feature.withdraw_posts)(db, asked, by=by)
+                result.rows |= rows
+                result.images += tuple(sorted(unused))
     for post in (*result.found, *result.derived):
         events.record(db, by=by, what="post withdrawn", about=f"post {post}")
     if result.found:
