@@ -408,3 +408,48 @@ def test_an_expert_reads_that_it_is_an_entry_and_after_deciding_what_the_target_
     listed = eve.get(after).text
     assert listed.count(told) == 2  # in the banner, and in the list of decisions
     assert f'action="{path}/undo"' in listed
+
+
+def gaps(page: str) -> dict[str, tuple[int, list[str]]]:
+    """What a page says that the round lacks: title → how many, and those that it names."""
+    part = page.split('<section class="gaps">')[1].split("</section>")[0]
+    found = {}
+    for title, n, rest in re.findall(r"<p><strong>([^<]+)</strong> (\d+) of \d+ in no entry yet(.*?)</p>", part, re.DOTALL):
+        found[title] = int(n), re.findall(r'class="tag">([^<]+)<', rest)
+    return found
+
+
+def test_everybody_sees_at_once_which_groups_ways_and_emoji_a_round_still_lacks(duel):
+    opened(duel)
+    before = gaps(duel.as_("bo").get("/projects/duel/rounds/1/enter").text)
+    address = "/projects/duel/rounds/1/enter"
+    client = duel.as_("ada")
+    page = client.get(address).text
+    form = {"csrf": token_in(page), "entry_id": field_in(page, "entry_id"), "text": TEXT, **HATEFUL}
+    answer = client.post(address, data={**form, "strategy": "irony or mockery"}, headers={"HX-Request": "true"})
+    live = gaps(answer.text)
+    titles = list(before)
+    assert [before[title][0] - live[title][0] for title in titles] == [1, 1, 1, 1], "type, target, way and emoji"
+    assert all(gaps(duel.as_(who).get(address).text).keys() == live.keys() for who in ("bo", "cy"))
+    assert gaps(duel.as_("mo").get("/projects/duel/rounds/1").text)[titles[0]][0] == live[titles[0]][0]
+    client.post(f"/projects/duel/rounds/1/entries/{form['entry_id']}/take-back", data={"csrf": form["csrf"]})
+    again = gaps(duel.as_("bo").get(address).text)
+    assert {title: n for title, (n, _) in again.items()} == {title: n for title, (n, _) in before.items()}
+
+
+def test_what_a_round_lacks_is_read_from_kept_entries_of_that_round(duel):
+    from davy.annotation.project.project_scheme import scheme_of
+    from davy.rounds.round_gaps import find_gaps, listed_emoji
+
+    opened(duel)
+    enter(duel, "ada", TEXT)
+    with duel.store.read() as db:
+        round_ = rounds.of_project(db, "duel")[0]
+        found = {gap.kind: gap for gap in find_gaps(db, round_, scheme_of(db, projects.get(db, "duel")))}
+    assert "women" not in found["target"].missing
+    assert len(found["target"].missing) == found["target"].size - 1
+    assert "derogation" not in found["type"].missing
+    assert "🐍" not in found["emoji"].missing
+    assert set(found["emoji"].missing) | {"🐍"} == set(listed_emoji(()))
+    assert len(found["strategy"].missing) == found["strategy"].size, "ada named no way"
+    assert len(set(listed_emoji(["de"]))) == len(listed_emoji(["de"])) < len(listed_emoji(["de", "en"]))

@@ -26,6 +26,7 @@ from davy.core import Scheme, UserError
 from davy.people.pages.visitor import Form, check_rate
 from davy.people.pages.visitor import field as form_field
 from davy.rounds import entries as entering
+from davy.rounds.pages.round_gaps import gaps_shown
 from davy.rounds.pages.round_targets import QueuedScorer, ask_targets, refusal_text
 from davy.rounds.pages.rounds import find_round, label_title, own_count, progress_of
 from davy.rounds.round import STRATEGIES, SUPPORTS, Entry, Round, TargetPrediction
@@ -349,6 +350,7 @@ def _values(
         "ideas": (untried[start:] + untried[:start])[:IDEAS],
         "mine": mine,
         "progress": progress_of(db, round_),
+        "gaps": gaps_shown(db, round_, scheme, words, first=mine.originals),
         "seeds": round_seeds.counts(db, round_.id),
         "guide": guideline_view(scheme, scheme.guideline, words),
         "oob": False,

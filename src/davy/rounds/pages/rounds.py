@@ -26,6 +26,7 @@ from davy.core.metric import FEWEST
 from davy.people.pages.visitor import Form, field, whole_number
 from davy.rounds.close_round import round_story
 from davy.rounds.open_round import SEED_KINDS, add_seeds, open_round, worse_targets, wrong_rows
+from davy.rounds.pages.round_gaps import gaps_shown
 from davy.rounds.pages.round_targets import ask_targets, few_measured, new_target, possible_targets, refusal_text
 from davy.rounds.round import GOALS, EntryRules, Round, RoundGoals
 from davy.rounds.store import entries, round_seeds, rounds
@@ -246,6 +247,7 @@ def _one(request: Request, place: ProjectAccess, round_number: str, *, wrong: st
         names = {it.user: it.pseudonym for it in members.of_project(db, place.project.id, left=True)}
         values: dict[str, Any] = {
             "progress": progress_of(db, round_),
+            "gaps": gaps_shown(db, round_, scheme, render.translator_of(request)),
             "mine": own_count(db, round_, place.account.id),
             "own": entries.of_round(db, round_.id, author=place.account.id, newest=OWN_SHOWN),
             "waiting": entries.to_contrast(db, round_.id, limit=WAITING_SHOWN) if place.may("enter texts") else [],

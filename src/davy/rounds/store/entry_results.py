@@ -63,3 +63,21 @@ def reviewed_posts(db: Connection, round_: Round) -> set[str]:
         .where(items.c.phase == round_.phase, cases.c.kind.in_(["disagreement", "flag"]))
     )
     return {row.post for row in db.execute(query) if row.state == "open" or row.settled_by != events.SYSTEM}
+
+
+def author_labels(db: Connection, round_: Round) -> dict[str, set[str]]:
+    """Return the labels that authors gave their own entries, by question; dropped entries don't count."""
+    newer = annotations.alias("newer")
+    query = (
+        select(answers.c.question, answers.c.label)
+        .join(annotations, annotations.c.id == answers.c.annotation)
+        .join(entries, and_(entries.c.post == annotations.c.post, entries.c.author == annotations.c.annotator))
+        .join(items, and_(items.c.post == annotations.c.post, items.c.phase == round_.phase))
+        .where(entries.c.round == round_.id, annotations.c.phase == round_.phase, entries.c.dropped.is_(None))
+        .where(items.c.state != "dropped", ~exists().where(newer.c.replaces == annotations.c.id))
+        .distinct()
+    )
+    found: dict[str, set[str]] = {}
+    for question, label in db.execute(query):
+        found.setdefault(question, set()).add(label)
+    return found
