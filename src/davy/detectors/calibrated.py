@@ -52,7 +52,7 @@ class WrappingScorer:
 
 SHARPEST = 4.0
 """Logits are multiplied or divided by so much at most: few posts that are all right would ask for certainty."""
-SELF_CALIBRATED: tuple[str, ...] = ("onnx", "transformer", "meme", "meme-onnx")
+SELF_CALIBRATED: tuple[str, ...] = ("onnx", "transformer", "meme", "meme-onnx", "meme-neighbours")
 """The engines that apply their manifest's temperatures and thresholds themselves."""
 SELF_SHIFTED = "onnx"
 """The one of them that applies its shifts, too, before its answers are decoded together."""

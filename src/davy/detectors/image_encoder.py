@@ -364,7 +364,7 @@ def _from_hub(name: str) -> ImageEncoder:
         raise UserError(f"{source!r} does not look at pictures alone. Name a vision model, such as a ViT or a ResNet.")
     side, patch = (_one_number(getattr(config, field, None)) for field in ("image_size", "patch_size"))
     side = side or SIDE
-    encoder = ImageEncoder(name, _HubVision(model, side, patch), _hub_scale(source, options), width, side=side)
+    encoder = ImageEncoder(name, _HubVision(model, side, patch), hub_scale(source, options), width, side=side)
     return encoder.eval()
 
 
@@ -374,7 +374,7 @@ def _one_number(value: Any) -> int | None:
     return value if isinstance(value, int) else None
 
 
-def _hub_scale(source: str, options: dict[str, bool]) -> PixelScale:
+def hub_scale(source: str, options: dict[str, bool]) -> PixelScale:
     """Return the normalisation that the model's own preprocessor names; transformers' images need no torchvision so."""
     from transformers.utils.hub import cached_file
 

@@ -55,8 +55,9 @@ ENGINES: Mapping[str, str] = {
     "transformer": "davy.detectors.transformer:TransformerScorer",
     "meme": "davy.detectors.meme_scorer:MemeScorer",
     "meme-onnx": "davy.detectors.meme_scorer:MemeScorer",
+    "meme-neighbours": "davy.detectors.meme_scorer:MemeScorer",
 }
-LOOKING = frozenset({"meme", "meme-onnx"})
+LOOKING = frozenset({"meme", "meme-onnx", "meme-neighbours"})
 """The engines that look at pictures: `open` takes `images` too."""
 
 # What to type, and what it is: for help, errors and `davy model list`.

@@ -65,12 +65,16 @@ class PictureReader:
 
     def read(self, pictures: Sequence[Picture]) -> PictureFeatures | None:
         """Return the features of pictures; None where the row does not look at them."""
+        from davy.detectors.clip_vectors import ClipVectors
         from davy.detectors.image_encoder import load_image_encoder
         from davy.detectors.image_features import grid_features, pixel_array, region_features
         from davy.detectors.object_boxes import ObjectDetector
 
         if not self.preset.network.features:
             return None
+        if self.preset.network.features == "vector":
+            self._encoder = self._encoder or ClipVectors(self.preset.image_encoder, self.device)
+            return PictureFeatures(self._encoder.pictures(pictures))
         self._encoder = self._encoder or load_image_encoder(self.preset.image_encoder)
         if self.preset.takes_pixels:
             pixels = [pixel_array(picture, self._encoder.side).transpose(2, 0, 1) for picture in pictures]

@@ -18,6 +18,8 @@ from davy.files.yaml_nodes import load_shipped, load_values
 
 SIZES: tuple[str, ...] = ("small", "full")
 MINILM = "minilm-l6"
+NEIGHBOURS = "clip-neighbours"
+"""The row that is not the paper's: a frozen CLIP-like model, a trained fusion, and the nearest memes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,6 +70,8 @@ class MemePreset:
     """The values that a search over training settings tries."""
     frozen_blocks: int = 0
     """How many of the text encoder's first blocks stay as they came, with its word vectors: quicker on a CPU."""
+    neighbours: int = 20
+    """How many of the nearest memes vote, in the row that asks them."""
 
     @property
     def parts(self) -> tuple[str, ...]:
@@ -98,8 +102,9 @@ class MemePreset:
 
 def load_preset(row: str, size: str = "small", changes: Mapping[str, str] | None = None) -> MemePreset:
     """Return a row's preset; `changes` sets encoders, `max_length`, `frozen_blocks` … or a training field from text."""
-    if row not in ROWS:
-        raise UserError(f"There is no meme model {row!r}.{nearest(row, list(ROWS))} Known: {', '.join(ROWS)}.")
+    known = [*ROWS, NEIGHBOURS]
+    if row not in known:
+        raise UserError(f"There is no meme model {row!r}.{nearest(row, known)} Known: {', '.join(known)}.")
     if size not in SIZES:
         raise UserError(f"A meme model is small or full, not {size!r}.")
     values = load_shipped("davy.detectors", "meme_presets.yaml")[size]
@@ -110,7 +115,7 @@ def load_preset(row: str, size: str = "small", changes: Mapping[str, str] | None
         row,
         size,
         values["text_encoder"],
-        values["image_encoder"],
+        own.get("image_encoder", values["image_encoder"]),
         values["grid_encoder_trained"],
         values["regions"],
         values["max_length"],
@@ -124,7 +129,7 @@ def load_preset(row: str, size: str = "small", changes: Mapping[str, str] | None
 
 def with_preset_changes(preset: MemePreset, changes: Mapping[str, str]) -> MemePreset:
     """Return the preset with some fields set from text."""
-    outer = ("text_encoder", "image_encoder", "regions", "max_length", "frozen_blocks")
+    outer = ("text_encoder", "image_encoder", "regions", "max_length", "frozen_blocks", "neighbours")
     inner = tuple(each.name for each in fields(MemeTraining))
     own: dict[str, Any] = {}
     training: dict[str, Any] = {}

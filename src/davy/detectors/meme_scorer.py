@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     import polars as pl
 
     from davy.detectors.meme_model import MemeModel, PictureReader
+    from davy.detectors.neighbour_model import NeighbourModel
     from davy.image.picture_names import Pictures
 
 
@@ -161,8 +162,8 @@ BATCH = 32
 class MemeScorer:
     """One row of the Hateful Memes table, trained. Its image encoder is loaded with the first picture."""
 
-    model: MemeModel | OnnxMemeModel
-    pictures: PictureReader | OnnxPictureReader
+    model: MemeModel | OnnxMemeModel | NeighbourModel
+    pictures: PictureReader | OnnxPictureReader | NeighbourModel
     folder: Path
     manifest: folders.Manifest
     images: Pictures | None = None
@@ -174,6 +175,11 @@ class MemeScorer:
         if manifest.engine == ENGINE:
             model = OnnxMemeModel.open(folder, manifest)
             return cls(model, OnnxPictureReader.open(folder, manifest), folder, manifest, images)
+        if manifest.engine == "meme-neighbours":
+            from davy.detectors.neighbour_model import NeighbourModel
+
+            model_with_memes = NeighbourModel.open(folder, manifest)
+            return cls(model_with_memes, model_with_memes, folder, manifest, images)
         from davy.detectors.meme_model import MemeModel, PictureReader
 
         trained = MemeModel.open(folder, manifest)

@@ -30,6 +30,7 @@ from davy.training.train import parse_changes
 if TYPE_CHECKING:
     from davy.detectors.meme_model import MemeModel
     from davy.detectors.meme_presets import MemePreset
+    from davy.detectors.neighbour_model import NeighbourModel
     from davy.training.meme_trainer import MemeExamples
 
 
@@ -60,7 +61,10 @@ def train_meme(
     out: Annotated[Path, Option("The new model folder.", metavar="FOLDER")],
     *,
     row: Annotated[
-        str, Option("image-grid, text, late-fusion, concat, mmbt-grid, vilbert, visualbert …", metavar="ROW")
+        str,
+        Option(
+            "image-grid, text, late-fusion, concat, mmbt-grid, vilbert, visualbert, clip-neighbours …", metavar="ROW"
+        ),
     ] = "concat",
     size: Annotated[str, Option("small: minutes on two cores; full: the paper's networks.")] = "small",
     seed: Annotated[int, Option("The seed of weights and order.")] = 0,
@@ -101,6 +105,8 @@ PAPER_GRID = "paper"
 WARMUPS = (0.0, 0.1)
 """Shares of the updates that a search of the paper's ranges tries as warm-up: the paper names no values."""
 RECORD = "runs.json"
+VECTORS = "vector"
+"""The features of a row over a frozen CLIP-like model: one vector for each picture, one for each text."""
 
 
 @dataclass(frozen=True)
@@ -246,11 +252,13 @@ def train_preset(
     captioned: MemeParts | None = None,
     folder: Path | None = None,
     reporter: Reporter = SILENT,
-) -> tuple[TrainedMemeRow, MemeModel]:
+) -> tuple[TrainedMemeRow, MemeModel | NeighbourModel]:
     """Return a preset trained on memes, with its figures on dev and test, and the model."""
     from davy.training.meme_trainer import default_device, measure_logits, train_row
 
     parts = {part: examples(memes, part, preset, reporter=reporter) for part in ("train", "dev", "test")}
+    if preset.network.features == VECTORS:
+        return _train_neighbours(preset, memes, parts, seed, reporter)
     reads = examples(captioned, "train", preset, reporter=reporter) if captioned and preset.pretraining else None
     if preset.pretraining and not (reads or parts["train"]).captions:
         raise UserError(
@@ -271,7 +279,34 @@ def train_preset(
     return TrainedMemeRow(preset.row, seed, memes.data_hash, figures, logits), model
 
 
-def save_meme_model(model: MemeModel, preset: MemePreset, memes: MemeParts, trained: TrainedMemeRow, out: Path) -> None:
+def _train_neighbours(
+    preset: MemePreset, memes: MemeParts, parts: Mapping[str, MemeExamples], seed: int, reporter: Reporter
+) -> tuple[TrainedMemeRow, NeighbourModel]:
+    """Return a frozen CLIP-like model's fusion and its neighbours; it is trained in one go, so nothing is resumed."""
+    from davy.detectors.clip_vectors import ClipVectors
+    from davy.training.meme_trainer import measure_logits, require_two_labels
+    from davy.training.neighbour_trainer import MemeVectors, train_neighbours
+
+    vectors = ClipVectors(preset.image_encoder)
+    for part in ("train", "dev"):
+        require_two_labels(parts[part], part)
+    found = {
+        part: MemeVectors(vectors.texts(each.texts), each.pictures["vector"].vectors, each.labels)
+        for part, each in parts.items()
+    }
+    reporter.begin(f"Training {preset.row}, seed {seed}", _evaluations(preset))
+    model = train_neighbours(preset, found["train"], found["dev"], vectors, seed=seed, tell=reporter.advance)
+    reporter.end()
+    logits = {part: model.logits_of(found[part].texts, found[part].pictures) for part in ("dev", "test")}
+    figures = {part: measure_logits(parts[part].labels, each) for part, each in logits.items()}
+    temperature = _temperature(logits["dev"], parts["dev"].labels)
+    model = replace(model, question=memes.question, name=f"{preset.row}-{preset.size}", temperature=temperature)
+    return TrainedMemeRow(preset.row, seed, memes.data_hash, figures, logits), model
+
+
+def save_meme_model(
+    model: MemeModel | NeighbourModel, preset: MemePreset, memes: MemeParts, trained: TrainedMemeRow, out: Path
+) -> None:
     """Write a model folder with its card and the list of what it learnt from, whole or not at all."""
     figures = {part: dict(each) for part, each in trained.figures.items()}
     with replaced_folder(out) as draft:
@@ -288,12 +323,25 @@ def meme_card(preset: MemePreset, memes: MemeParts, trained: TrainedMemeRow) -> 
         f"| {part} ({memes.names[part]}) | {n:,} | {yes:,} | {cells[part][0]} | {cells[part][1]} |"
         for part, (n, yes) in counts.items()
     )
-    looks = {"": "the text alone", "grid": "picture (grid) and text", "region": "picture (regions) and text"}
+    looks = {
+        "": "the text alone",
+        "grid": "picture (grid) and text",
+        "region": "picture (regions) and text",
+        "vector": "picture and text",
+    }
+    origin = (
+        f"the row {preset.row} of the Hateful Memes paper (Kiela et al. 2020, Table 1),\n"
+        f"over {preset.text_encoder} and {preset.image_encoder}"
+    )
+    if preset.network.features == VECTORS:
+        origin = (
+            f"a fusion over {preset.image_encoder}, which was not trained, and asks the {preset.neighbours} nearest\n"
+            "memes that it learned from. It keeps their vectors and labels"
+        )
     return f"""# {preset.row}, {preset.size}
 
 A detector of memes: it answers `{memes.question.name}` ({memes.question.positive} or not) from
-{looks[preset.network.features]}. It is the row {preset.row} of the Hateful Memes paper (Kiela et al. 2020, Table 1),
-over {preset.text_encoder} and {preset.image_encoder}.
+{looks[preset.network.features]}. It is {origin}.
 
 | {memes.name} | memes | {memes.question.positive} | AUROC | accuracy |
 | --- | --- | --- | --- | --- |

@@ -63,6 +63,8 @@ def export_model(
         raise UserError("--exact keeps 32 bits; leave it out, or --table-bits and --matrix-bits.")
     if gold and dev is None:
         raise UserError("--gold names a column of --dev F: give both.")
+    if folders.read(model).engine == "meme-neighbours":
+        raise UserError("A model with neighbours has no graph to export. Serve the folder itself.")
     if folders.read(model).engine == "meme":
         return _export_meme(model, out, exact=exact, plain=dev is None and (table_bits, matrix_bits) == (8, 8)), None
     posts, settled = (None, False) if dev is None else _settled(load_joined([dev]), gold, folders.read(model).questions)
