@@ -49,24 +49,24 @@ EXCEPTIONS: dict[tuple[str, str], str] = {
 
 
 BUDGETS = {
-    "annotation": 24988,
-    "challenges": 4828,
+    "annotation": 24991,
+    "challenges": 4950,
     "core": 2193,
     "corpus": 10927,
     "demo": 882,
-    "detectors": 8332,
+    "detectors": 8621,
     "engines": 550,
     "evaluation": 6682,
     "files": 3915,
     "image": 740,
     "jobs": 1348,
     "measure": 3211,
-    "memes": 5394,
+    "memes": 5442,
     "moderation": 6411,
     "people": 3675,
     "report": 878,
     "reviews": 1034,
-    "rounds": 5769,
+    "rounds": 5896,
     "runs": 2252,
     "scheme_editor": 1073,
     "schemes": 1385,
@@ -76,7 +76,7 @@ BUDGETS = {
     "store": 2287,
     "testing": 4835,
     "text": 2219,
-    "training": 5163,
+    "training": 5264,
     "web": 2870,
 }
 """Lines by folder. They only fall, unless a feature gains something that users can do."""

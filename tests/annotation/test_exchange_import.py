@@ -15,6 +15,7 @@ from davy.annotation.exchange.formats import FORMATS, find_format
 from davy.annotation.exchange.rows import AnsweredPost
 from davy.annotation.labelling.store import items, tallies
 from davy.annotation.labelling.store.tables import annotations, assignments, verdicts
+from davy.annotation.project import monitoring
 from davy.annotation.project.store import members, phases, projects
 from davy.annotation.project.store import posts as stored_posts
 from davy.annotation.project.store.tables import posts
@@ -80,6 +81,20 @@ def test_items_tallies_and_verdicts_are_counted_as_if_people_had_labelled(store,
     n = len(rows())
     assert mine == {"imported:A07": (n, 0), "imported:A31": (n, 0), "imported:Zoë": (0, n)}
     assert counts(store)[3] == sum(len(row.settled) for row in rows())
+
+
+def test_imported_answers_are_measured_though_their_phase_was_never_opened(store, project, tmp_path):
+    import_file(store, ImportRequest("tea-2", "long"), written(tmp_path, "long"), by="shell")
+    with store.read() as db:
+        phase = phases.by_name(db, "tea-2", "3")
+        assert phase.state == "waiting"
+        assert [it.id for it in monitoring.due_phases(db)] == [phase.id]
+        board = monitoring.load_dashboard(db, project)
+    assert monitoring.catch_up(store, board)
+    with store.read() as db:
+        board = monitoring.load_dashboard(db, project)
+    assert board.measured[phase.id], "the page has figures"
+    assert not monitoring.catch_up(store, board)
 
 
 def test_a_post_with_all_its_answers_is_settled_by_the_rules_where_the_file_has_no_verdict(store, project, tmp_path):

@@ -179,6 +179,7 @@ def test_a_case_is_given_back_dropped_with_a_reason_and_never_without(lamps):
     with lamps.site.store.read() as db:
         assert items.of_phase(db, lamps.phase.id)[1].state == "dropped"
         assert cases.get(db, second).reason == "no sense"
+    assert "One case is closed." in client.get("/projects/lamps/expert").text, "a dropped one counts"
 
 
 def test_who_labelled_a_post_or_is_no_expert_can_not_open_its_case(lamps):

@@ -410,11 +410,27 @@ def test_an_expert_reads_that_it_is_an_entry_and_after_deciding_what_the_target_
     assert f'action="{path}/undo"' in listed
 
 
+def test_an_expert_reads_that_an_entry_was_flagged_and_not_that_most_flagged_it(duel: Site):
+    opened(duel)
+    enter(duel, "ada", TEXT)
+    with duel.store.write() as db:
+        project, member = projects.get(db, "duel"), members.get(db, "duel", duel.people["bo"].id)
+        answers = {"hate": ("hateful",), "type": ("derogation",), "target": ("women",)}
+        sheet = labelling.next_sheet(db, project, member)
+        labelling.save(db, sheet, answers, annotation_id=new_id(), flags=("unrealistic",))
+    label(duel, "cy", {"hate": ("hateful",), "type": ("derogation",), "target": ("women",)})
+    shown = duel.as_("eve").get("/projects/duel/expert").text
+    assert "flagged as unrealistic" in shown
+    assert "most" not in re.sub(r"<[^>]+>", " ", shown.split("<table")[1].split("</table>")[0])
+
+
 def gaps(page: str) -> dict[str, tuple[int, list[str]]]:
     """What a page says that the round lacks: title → how many, and those that it names."""
     part = page.split('<section class="gaps">')[1].split("</section>")[0]
     found = {}
-    for title, n, rest in re.findall(r"<p><strong>([^<]+)</strong> (\d+) of \d+ in no entry yet(.*?)</p>", part, re.DOTALL):
+    for title, n, rest in re.findall(
+        r"<p><strong>([^<]+)</strong> (\d+) of \d+ in no entry yet(.*?)</p>", part, re.DOTALL
+    ):
         found[title] = int(n), re.findall(r'class="tag">([^<]+)<', rest)
     return found
 

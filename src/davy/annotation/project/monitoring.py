@@ -233,8 +233,9 @@ def due_phases(db: Connection, *, at: datetime | None = None) -> list[Phase]:
     for project in projects.list_projects(db):
         for phase in phases.of_project(db, project.id) if project.state == "open" else ():
             snapshot, tallies = agreements.newest(db, phase.id), phase_answers.tallies_of(db, [phase.id])
-            ended = phase.state == "closed" and is_snapshot_stale(snapshot, tallies)  # its last figures stay
-            if ended or (phase.state == "open" and is_snapshot_due(snapshot, tallies, at=at)):
+            # A closed phase keeps its last figures; one that waits has answers only where they were imported.
+            at_rest = phase.state != "open" and is_snapshot_stale(snapshot, tallies)
+            if at_rest or (phase.state == "open" and is_snapshot_due(snapshot, tallies, at=at)):
                 due.append(phase)
     return due
 
@@ -269,10 +270,10 @@ def catch_up(store: Store, board: Dashboard, *, at: datetime | None = None) -> b
 
     For a page that somebody looks at: one phase, and one at work not more often than every `LOOK_AGAIN`.
     """
-    for phase in [it for state in ("closed", "open") for it in reversed(board.phases) if it.state == state]:
+    for phase in [it for state in ("closed", "waiting", "open") for it in reversed(board.phases) if it.state == state]:
         snapshot = board.snapshots.get(phase.id)
         mine = [tally for tally in board.tallies if tally.phase == phase.id]
-        waited = snapshot is None or phase.state == "closed" or (at or now()) - snapshot.at >= LOOK_AGAIN
+        waited = snapshot is None or phase.state != "open" or (at or now()) - snapshot.at >= LOOK_AGAIN
         small = sum(tally.given for tally in mine) <= SMALL
         if waited and small and is_snapshot_stale(snapshot, mine):
             take_snapshot(store, phase.id)
