@@ -16,6 +16,7 @@ import sys
 from pathlib import Path
 
 import numpy as np
+import polars as pl
 from corpora import Post, binary, davidson
 from german import gahd, germeval, gmhp7k
 from learn_on_posts import auroc, balanced, macro_f1
@@ -114,11 +115,12 @@ def judged(name: str, every: dict[str, list[Post]], cache: Path) -> dict[str, di
             continue
         mine = drawn(posts, MOST_LARGE if "large" in name else MOST)
         texts = [post.text for post in mine]
-        scores = score_texts(scorer, texts, cache)
-        gold, cut = np.array([gold_of(post) for post in mine]), float(scores.thresholds.get("offensive", 0.5))
-        known = "" if index is None else f"{float(np.mean(index.known(texts))):.3f}"
-        found[corpus] = {**interval(gold, scores.positive("offensive"), cut), "n": len(mine), "threshold": cut,
-                         "learnt": known, "version": scorer.version}  # fmt: skip
+        chance = score_texts(scorer, texts, cache).yes("offensive")
+        cut = float(scorer.score(pl.DataFrame({"text": texts[:1]})).thresholds.get("offensive", 0.5))
+        gold = np.array([gold_of(post) for post in mine])
+        known = "" if index is None else f"{float(np.mean(index(texts))):.3f}"
+        found[corpus] = {**interval(gold, chance, cut), "n": len(mine), "threshold": cut, "learnt": known,
+                         "version": scorer.version}  # fmt: skip
     return found
 
 

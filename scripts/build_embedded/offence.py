@@ -29,7 +29,7 @@ ATTRIBUTES = {
 }
 """Attribute → what its labels come from."""
 EVERY = 10
-"""Every tenth post of a corpus without a dev part is dev."""
+"""A tenth of a corpus without a dev part is dev."""
 LEVELS = ("NOT", "UNT", "IND", "GRP", "OTH")
 SEVERE_TYPES = ("threatening language", "dehumanizing language")
 OLD_MASKS = {"@USER": "[USER]", "URL": "[URL]"}
@@ -48,17 +48,17 @@ def olid(data: Path) -> list[Post]:
 
 
 def germeval2021(data: Path) -> list[Post]:
-    """Return the comments of GermEval 2021's training part: toxic or not."""
+    """Return the comments of GermEval 2021's training part: toxic or not.
+
+    The last tenth is dev, and not every tenth: a comment's neighbours are often below the same post.
+    """
     with (data / "germeval2021/GermEval21_TrainData.csv").open(newline="", encoding="utf-8") as file:
-        return [
-            Post(
-                " ".join(row["comment_text"].split()),
-                "germeval2021",
-                "dev" if i % EVERY == EVERY - 1 else "train",
-                {"aux.toxic": [int(row["Sub1_Toxic"])]},
-            )
-            for i, row in enumerate(csv.DictReader(file))
-        ]
+        rows = list(csv.DictReader(file))
+    parts = ["train"] * (len(rows) - len(rows) // EVERY) + ["dev"] * (len(rows) // EVERY)
+    return [
+        Post(" ".join(row["comment_text"].split()), "germeval2021", part, {"aux.toxic": [int(row["Sub1_Toxic"])]})
+        for row, part in zip(rows, parts, strict=True)
+    ]
 
 
 def offensive_of(post: Post) -> int:
