@@ -156,3 +156,18 @@ def test_a_phase_whose_answers_came_with_a_file_needs_no_people_and_names_the_ca
     assert json.loads(shell("project", "show", "pilot", "--json")[1])["phases"][0]["may_open"]
     assert shell("project", "open", "pilot", "main")[0] == 0
     assert "4 cases wait" in shell("project", "show", "pilot")[1]
+
+
+def test_a_deleted_project_is_not_found_and_restored(shell, tmp_path):
+    (tmp_path / "pilot.yaml").write_text(FILE)
+    assert shell("project", "create", "pilot.yaml")[0] == 0
+    code, _, err = shell("project", "delete", "pilot")
+    assert (code, "davy project restore pilot" in err) == (0, True)
+    code, _, err = shell("project", "show", "pilot")
+    assert (code, "There is no project 'pilot'." in err) == (2, True)
+    assert "A deleted project has the name 'pilot'" in shell("project", "create", "pilot.yaml")[2]
+    assert shell("project", "list", "--json")[1].strip() == "[]"
+    assert shell("project", "restore", "pilot")[0] == 0
+    assert [it["name"] for it in json.loads(shell("project", "list", "--json")[1])] == ["pilot"]
+    code, _, err = shell("project", "restore", "pilot")
+    assert (code, "There is no deleted project 'pilot' that can be restored." in err) == (2, True)
