@@ -9,8 +9,9 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass
+from typing import Any
 
-from sqlalchemy import ColumnElement, Connection, Text, exists, func, select, type_coerce
+from sqlalchemy import ColumnElement, Connection, Select, Text, func, select, type_coerce
 
 from davy.annotation.labelling.store.tables import verdicts
 from davy.annotation.project.phase_kind import PHASE_KINDS
@@ -26,10 +27,22 @@ LOOKED_AT = 10_000
 NEWEST = 2_000
 """Verdicts on a question whose labels can be chosen, beside those of the scheme."""
 KINDS: tuple[str, ...] = ("text", "meme")
-IN_ROUND: ColumnElement[bool] = exists().where(
-    items.c.post == posts.c.id,
-    items.c.phase == phases.c.id,
-    phases.c.kind.in_([name for name, kind in PHASE_KINDS.items() if kind.from_round]),
+
+
+def is_present(rows: Select[Any]) -> ColumnElement[bool]:
+    """Return the condition that a query has a row for the post: looked up post by post.
+
+    For EXISTS, PostgreSQL may read the whole table into a hash first, which takes longer the larger the project.
+    """
+    return rows.correlate(posts).limit(1).scalar_subquery().is_not(None)
+
+
+IN_ROUND: ColumnElement[bool] = is_present(
+    select(items.c.id).where(
+        items.c.post == posts.c.id,
+        items.c.phase == phases.c.id,
+        phases.c.kind.in_([name for name, kind in PHASE_KINDS.items() if kind.from_round]),
+    )
 )
 """Whether a post is an entry of a round: a text that was made to get past a detector."""
 
@@ -137,7 +150,8 @@ def _conditions(project: str | None, wanted: PostFilter, *, hidden: bool) -> lis
     if wanted.label:
         # Labels are a JSON list kept as text: a label is in it with its quotes, so that no part of another matches.
         held = type_coerce(verdicts.c.labels, Text).contains(json.dumps(wanted.label), autoescape=True)
-        conditions.append(exists().where(verdicts.c.post == posts.c.id, held, _given_by(project), is_newest(project)))
+        given = select(verdicts.c.id).where(verdicts.c.post == posts.c.id, held, _given_by(project))
+        conditions.append(is_present(given.where(is_newest(project))))
     return conditions
 
 
