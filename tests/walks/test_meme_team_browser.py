@@ -92,9 +92,9 @@ def filter_by_keys(person: Person, boxes: tuple[str, ...], then: str) -> None:
     person.see(then)
 
 
-def enter(person: Person, button: str) -> None:
-    """Press a button by its key."""
-    person.page.get_by_role("button", name=button).press("Enter")
+def enter(person: Person, name: str, role: Any = "button") -> None:
+    """Press a button, or follow a link, by its key."""
+    person.page.get_by_role(role, name=name).press("Enter")
     person.page.wait_for_load_state()
 
 
@@ -184,7 +184,7 @@ def test_six_people_turn_source_memes_into_memes_of_known_kinds(browser, fresh: 
         (dora, {hateful: HATEFUL, divided: HATEFUL}),
     ):
         person.page.reload()
-        person.link("Rate memes")
+        enter(person, "Rate memes", role="link")
         assert rate(person, said) == len(said)
 
     for person in (eve, finn):
@@ -209,10 +209,16 @@ def test_six_people_turn_source_memes_into_memes_of_known_kinds(browser, fresh: 
     for phase in ("filter", "build", "confounders", "rating"):
         ada.button(f"Close phase {phase}")
         ada.see(f"Phase {phase} is closed.")
-    ada.page.goto("/projects/memes/train")
+    ada.link("Train a detector")
     ada.see("read the text alone and do not look at them")
     assert ada.page.get_by_label("Picture and text").is_checked()
-    ada.page.goto("/score?kind=picture")
+    ada.link("Work", exact=True)
+    ada.link("Families and kinds")
+    kinds = ada.page.locator(".family .tag").all_inner_texts()
+    assert sorted(kinds) == ["Benign image confounder", "Random harmless", "Undetermined"], "one side has no confounder"
+
+    ada.link("Score a text", exact=True)
+    ada.link("A picture")
     assert "looks at the picture and its text" in ada.page.locator("#model").inner_text()
     ada.page.locator("#picture").set_input_files(memes[0])
     ada.page.get_by_label("What stands on it").fill("wash your hands")
