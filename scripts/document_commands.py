@@ -17,8 +17,18 @@ FOLDER = Path(__file__).parent.parent / "docs" / "commands"
 INDEX = "README.md"
 HEAD = """# Commands
 
-Made by `make docs` from the program itself; `davy COMMAND --help` prints the same. Exit codes: 0 done, 1 a gate failed,
-2 something that you can fix, said in one line. `davy --plain COMMAND` shows hurtful words unmasked.
+Made by `make docs` from the program itself; `davy COMMAND --help` prints the same. `davy --plain COMMAND` shows hurtful
+words unmasked.
+
+| exit code | means |
+| --- | --- |
+| 0 | done |
+| 1 | a gate failed |
+| 2 | something that you can fix, said in one line |
+| 70 | a fault of Davy: one line, which names a file to report; `DAVY_DEBUG=1` prints what is in it |
+| 130, 143 | Ctrl-C, SIGTERM: what was done is kept where a command can go on, and said |
+
+What exists is written over only with `--replace`.
 
 An option means the same in every command: [options](options.md).
 """

@@ -26,6 +26,7 @@ class Use(NamedTuple):
     help: str
     is_list: bool = False
     names: tuple[str, ...] = ()
+    is_required: bool = False
 
     @property
     def is_switch(self) -> bool:
@@ -57,9 +58,27 @@ def uses() -> dict[str, list[Use]]:
                 names = (*option.opts, *option.secondary_opts)
                 value = "" if option.is_flag else (option.metavar or "?")
                 found[long].append(
-                    Use(name, long, value, option.default, short, option.help or "", option.multiple, names)
+                    Use(
+                        name,
+                        long,
+                        value,
+                        option.default,
+                        short,
+                        option.help or "",
+                        option.multiple,
+                        names,
+                        option.required,
+                    )
                 )
     return dict(sorted(found.items()))
+
+
+def arguments_needed(command: str) -> int:
+    """Return how many arguments without a name a command cannot do without."""
+    from davy.shell.app import load_command
+
+    found = dict(leaves(load_command(command.split()[0]), command.split()[0]))[command]
+    return sum(it.required for it in found.params if it.param_type_name == "argument")
 
 
 def differences(found: dict[str, list[Use]]) -> dict[str, list[str]]:

@@ -73,6 +73,13 @@ def test_an_option_that_docs_and_error_sentences_name_is_one_that_the_command_ta
     assert {page: lines for page, lines in faults.items() if lines} == {}
 
 
+def test_every_command_keeps_to_the_table_of_options():
+    done = subprocess.run(
+        [sys.executable, str(ROOT / "scripts" / "option_table.py")], check=False, capture_output=True, text=True
+    )
+    assert done.returncode == 0, done.stdout.partition(" differs:")[2]
+
+
 @pytest.mark.parametrize("page", PAGES, ids=[str(p.relative_to(ROOT)) for p in PAGES])
 def test_links_and_pictures_in_the_docs_lead_somewhere(page):
     text = re.sub(r"```.*?```", "", page.read_text(encoding="utf-8"), flags=re.S)

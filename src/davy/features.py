@@ -19,5 +19,6 @@ FEATURES = (
     "davy.people.feature",
     "davy.jobs.feature",
     "davy.web.feature",
+    "davy.shell.feature",
     "davy.server.feature",
 )

@@ -84,7 +84,7 @@ def test_a_recipe_that_leaves_nothing_says_so_and_writes_nothing(posts, tmp_path
 
 def test_a_file_that_is_not_there_is_named(tmp_path, capsys):
     (tmp_path / "c.csv").write_text("an older output", encoding="utf-8")
-    assert run(["clean", str(tmp_path / "nosuch.csv"), "--out", str(tmp_path / "c.csv")]) == 2
+    assert run(["clean", str(tmp_path / "nosuch.csv"), "--replace", "--out", str(tmp_path / "c.csv")]) == 2
     assert "nosuch.csv" in capsys.readouterr().err
     assert (tmp_path / "c.csv").read_text(encoding="utf-8") == "an older output"
 

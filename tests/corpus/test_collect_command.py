@@ -178,14 +178,13 @@ def test_equal_ids_with_other_texts_are_an_error_and_lose_no_post(here, capsys):
     (here / "jan.csv").write_text("id,text\n1,one\n2,two\n")
     (here / "feb.csv").write_text("id,text\n1,three\n2,four\n")
     (here / "o.csv").write_text("kept\n")
-    assert run(["collect", "jan.csv", "feb.csv", "--platform", "plain", "--out", "o.csv"]) == 2
+    command = ["collect", "jan.csv", "feb.csv", "--platform", "plain", "--out", "o.csv", "--replace"]
+    assert run(command) == 2
     assert "feb.csv: id '1' was there before with another text" in capsys.readouterr().err
-    assert (
-        run(["collect", "jan.csv", "feb.csv", "--platform", "plain", "--out", "o.csv"]) == 2
-    )  # and where it goes on, too
+    assert run(command) == 2  # and where it goes on, too
     assert (here / "o.csv").read_text() == "kept\n"
     (here / "feb.csv").write_text("id,text\n1,one\n3,RT @ada four\n3,RT @ada four\n")
-    assert run(["collect", "jan.csv", "feb.csv", "--platform", "plain", "--out", "o.csv", "--json"]) == 0
+    assert run([*command, "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["repeated"] == 2
     assert pl.read_csv("o.csv")["text"].to_list() == ["one", "two", "RT [USER] four"]
 
@@ -210,14 +209,15 @@ def test_a_plain_file_without_a_known_text_column_lists_its_columns_and_writes_n
     odd = pl.DataFrame({"Comment Text (raw)": ["one", "two"], "ID": ["a", "b"], "stars": [1, 2]})
     odd.write_csv(name) if name.endswith("csv") else odd.write_ndjson(name)
     (here / "o.csv").write_text("kept\n")
+    command = ["collect", name, "--platform", "plain", "--replace"]
     for _ in range(2):
-        assert run(["collect", name, "--platform", "plain", "--out", "o.csv"]) == 2
+        assert run([*command, "--out", "o.csv"]) == 2
         said = capsys.readouterr().err
         assert "it has Comment Text (raw), ID, stars. Name it with --text-column." in said
     assert (here / "o.csv").read_text() == "kept\n"
-    assert run(["collect", name, "--platform", "plain", "--text-column", "Coment Text (raw)", "--out", "o.csv"]) == 2
+    assert run([*command, "--text-column", "Coment Text (raw)", "--out", "o.csv"]) == 2
     assert "Did you mean 'Comment Text (raw)'?" in capsys.readouterr().err
-    assert run(["collect", name, "--platform", "plain", "--text-column", "Comment Text (raw)", "--out", "o.csv"]) == 0
+    assert run([*command, "--text-column", "Comment Text (raw)", "--out", "o.csv"]) == 0
     assert "don't keep: stars. davy convert keeps every column." in capsys.readouterr().err
     assert pl.read_csv("o.csv").select("id", "text").rows() == [("a", "one"), ("b", "two")]
 

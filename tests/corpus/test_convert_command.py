@@ -129,7 +129,7 @@ def test_reading_a_2_gb_line_holds_only_a_little_of_it(here):
         (["good.csv", "--out", "no/out.csv"], "The folder no does not exist. Make it first: mkdir -p no"),
         (["good.csv", "--out", "good.csv"], "good.csv is the input. Write to another file"),
         (["good.csv", "--out", "link.csv"], "link.csv is the input"),
-        (["good.csv", "--out", "."], "the extension does not say"),
+        (["good.csv", "--out", ".", "--replace"], "the extension does not say"),
         (["good.csv", "--out", "folder.csv"], "folder.csv is a folder. Name the file to write in it."),
         (["good.csv", "--out", "out.xlsx"], "reads .xlsx but does not write it"),
         (
@@ -161,9 +161,9 @@ def test_options_that_can_not_be_met_are_named(here, capfd, arguments, says):
 def test_an_output_that_was_there_stays_when_a_conversion_fails(here):
     (here / "out.csv").write_text("precious")
     (here / "bad.jsonl").write_text('{"id": "1"}\n{"id": "1"}\n')
-    assert run(["convert", "bad.jsonl", "--out", "out.csv"]) == 2
+    assert run(["convert", "bad.jsonl", "--out", "out.csv", "--replace"]) == 2
     assert (here / "out.csv").read_text() == "precious"
-    assert run(["convert", "good.csv", "--out", "out.csv"]) == 0
+    assert run(["convert", "good.csv", "--out", "out.csv", "--replace"]) == 0
     assert (here / "out.csv").read_text() == GOOD
 
 
@@ -223,7 +223,7 @@ def test_stdin_and_stdout_carry_every_format(here, capfdbinary, monkeypatch):
         assert run(["convert", "good.csv", "--out", "-", "--format", name]) == 0
         out = capfdbinary.readouterr().out
         monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(out)))
-        assert run(["convert", "-", "--format", name, "--out", "back.csv"]) == 0
+        assert run(["convert", "-", "--format", name, "--out", "back.csv", "--replace"]) == 0
         assert (here / "back.csv").read_text() == GOOD
 
 

@@ -150,7 +150,9 @@ def test_the_command_marks_cleared_posts_and_reads_all_on_request(cascade, tmp_p
     assert run(["score", str(source), "--model", str(cascade.folder), "--out", str(out)]) == 0
     scored = [json.loads(line) for line in out.read_text().splitlines()]
     assert [row["cleared"] for row in scored] == [True, False, True]
-    assert run(["score", str(source), "--model", str(cascade.folder), "--no-cascade", "--out", str(out)]) == 0
+    assert (
+        run(["score", str(source), "--model", str(cascade.folder), "--no-cascade", "--replace", "--out", str(out)]) == 0
+    )
     full = [json.loads(line) for line in out.read_text().splitlines()]
     assert "cleared" not in full[0]
     assert all(row["type.label"] for row in full)

@@ -174,6 +174,6 @@ def test_the_command_marks_what_the_exit_cleared(folder, tmp_path, capsys):
     source.write_text("text\nnice tail\nnice grumblefop\n")
     assert run(["score", str(source), "--model", str(folder), "--out", str(out)]) == 0
     assert pl.read_csv(out)["cleared"].to_list() == [True, True]
-    assert run(["score", str(source), "--model", str(folder), "--no-cascade", "--out", str(out)]) == 0
+    assert run(["score", str(source), "--model", str(folder), "--no-cascade", "--replace", "--out", str(out)]) == 0
     assert "cleared" not in pl.read_csv(out).columns
     capsys.readouterr()

@@ -110,7 +110,7 @@ def test_the_shell_writes_the_report_and_refuses_what_is_no_threshold(log, tmp_p
     out = tmp_path / "out"
     assert run(["migrate", "compare", str(path), "--model", model, "--flagged-from", "0.7", "--out", str(out)]) == 0
     assert (out / "thresholds.yaml").exists()
-    assert run(["migrate", "compare", str(path), "--flagged-from", "TOXICITY=hot", "--out", str(out)]) == 2
+    assert run(["migrate", "compare", str(path), "--flagged-from", "TOXICITY=hot", "--replace", "--out", str(out)]) == 2
     assert "no threshold" in capsys.readouterr().err
     assert parse_thresholds(["0.7", "toxicity=0.8"]) == {"": 0.7, "TOXICITY": 0.8}
 
@@ -118,7 +118,7 @@ def test_the_shell_writes_the_report_and_refuses_what_is_no_threshold(log, tmp_p
 def test_a_threshold_for_a_name_that_the_log_lacks_is_one_line_with_the_nearest_name(log, tmp_path, capsys):
     path, model = log
     given = ["migrate", "compare", str(path), "--model", model, "--out", str(tmp_path / "out")]
-    assert run([*given, "--flagged-from", "IDENTITY_ATACK=0.5"]) == 2
+    assert run([*given, "--flagged-from", "IDENTITY_ATACK=0.5", "--replace"]) == 2
     assert "Did you mean 'IDENTITY_ATTACK'?" in capsys.readouterr().err
     assert not (tmp_path / "out").exists()
     done = compare_log(str(path), model, thresholds=parse_thresholds(["0.6", "identity_attack=0.95"]), resamples=0)
@@ -144,7 +144,7 @@ def test_an_attribute_that_was_never_flagged_gets_no_threshold_and_the_shell_say
     path, model = log
     out = tmp_path / "out"
     given = ["migrate", "compare", str(path), "--model", model, "--out", str(out)]
-    assert run([*given, "--flagged-from", "IDENTITY_ATTACK=0.95"]) == 0
+    assert run([*given, "--flagged-from", "IDENTITY_ATTACK=0.95", "--replace"]) == 0
     assert "IDENTITY_ATTACK: no threshold is written, because no old score reaches 0.95." in capsys.readouterr().err
     assert "# IDENTITY_ATTACK: no threshold, because" in (out / "thresholds.yaml").read_text(encoding="utf-8")
     assert json.loads((out / "compare.json").read_text())["attributes"]["IDENTITY_ATTACK"]["threshold"]["value"] is None

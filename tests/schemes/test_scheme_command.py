@@ -163,7 +163,7 @@ def test_copy_does_not_write_over_a_file_unless_told(davy, tmp_path):
     path.write_text("precious", encoding="utf-8")
     code, _, err = davy("scheme", "copy", "edos", "--out", path)
     assert code == 2
-    assert "is there already" in err
+    assert "Write over it with --replace" in err
     assert path.read_text(encoding="utf-8") == "precious"
     assert davy("scheme", "copy", "edos", "--out", path, "--replace")[0] == 0
     assert path.read_bytes() == schemes.text_of("edos")

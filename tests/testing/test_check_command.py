@@ -94,7 +94,8 @@ def test_a_second_run_says_what_changed(davy, tiny, words, tmp_path):
     model = words("list.txt", "away")
     davy("check", tiny, "--model", model, "--out", out)
     words("list.txt", "away", "worse")
-    code, printed, _ = davy("check", tiny, "--model", model, "--out", out)
+    assert davy("check", tiny, "--model", model, "--out", out)[0] == 2
+    code, printed, _ = davy("check", tiny, "--model", model, "--out", out, "--replace")
     assert code == 0
     assert "2 cases fixed, 0 broken since the last run" in printed
     assert "What changed since the last run" in (out / "report.html").read_text("utf-8")
@@ -126,7 +127,7 @@ def test_a_gate_fails_with_exit_code_1_when_its_floor_is_raised_above_the_result
     gate.write_text("accuracy: 0.5\n")
     assert davy("check", tiny, "--model", model, "--gate", gate, "--out", tmp_path / "out")[0] == 0
     gate.write_text("accuracy: 0.95\nfunctionalities: {swap: 0.2}\n")
-    code, _, err = davy("check", tiny, "--model", model, "--gate", gate, "--out", tmp_path / "out")
+    code, _, err = davy("check", tiny, "--model", model, "--gate", gate, "--out", tmp_path / "out", "--replace")
     assert code == 1
     assert "gate failed" in err
     assert "and must be at least 0.95" in err
@@ -372,10 +373,10 @@ def test_a_spoilt_last_run_or_a_folder_that_can_t_be_made_wastes_no_pass(davy, t
     out = tmp_path / "out"
     out.mkdir()
     (out / "report.json").write_text("{}")
-    code, _, err = davy("check", tiny, "--model", model, "--out", out)
+    code, _, err = davy("check", tiny, "--model", model, "--out", out, "--replace")
     assert code == 0
     assert "Not compared with the last run" in err
     (tmp_path / "file").write_text("")
     code, _, err = davy("check", tiny, "--model", model, "--out", tmp_path / "file")
     assert code == 2
-    assert "Can't make the folder" in err
+    assert "is a file. Give a folder to write into." in err

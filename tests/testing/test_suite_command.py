@@ -168,7 +168,7 @@ def test_copy_takes_the_word_lists_along(davy, tmp_path):
     assert davy("suite", "copy", "emoji-en", "--out", out, "--as", "emoji-de", "--replace")[0] == 2
     code, _, err = davy("suite", "copy", "emoji-en", "--out", out)
     assert code == 2
-    assert "is there already" in err
+    assert "Write over it with --replace" in err
 
 
 def test_a_table_that_is_no_suite_says_what_it_wants(davy, tmp_path):

@@ -47,7 +47,7 @@ def test_a_trained_folder_is_replaced_only_where_that_is_asked_for(posts, tmp_pa
     assert train(posts, out, "--kind", "tfidf", "--seed", "1", "--seed", "2") == 0
     before = (out / "run.json").read_bytes()
     assert train(posts, out, "--kind", "tfidf", "--seed", "3") == 2
-    assert "holds a trained model. Name another folder, or replace it: --replace." in capsys.readouterr().err
+    assert "exists. Write over it with --replace, or give another --out." in capsys.readouterr().err
     assert (out / "run.json").read_bytes() == before
     assert train(posts, out, "--kind", "tfidf", "--seed", "3", "--replace") == 0
     assert sorted(each.name for each in out.glob("seed-*")) == ["seed-3"]

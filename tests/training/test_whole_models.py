@@ -70,7 +70,7 @@ def test_a_calibration_is_written_to_a_folder_of_its_own(train, tmp_path, capsys
     assert train("tfidf") == 0
     for out in ("run", "run/seed-1/model"):
         assert run(["calibrate", "run/seed-1/model", "posts.csv", "--out", out]) == 2
-        assert "is not an empty folder" in capsys.readouterr().err
+        assert "exists. Write over it with --replace" in capsys.readouterr().err
     assert (tmp_path / "run/run.json").is_file()
     assert load("run/seed-1/model").abilities.calibrated is None
 

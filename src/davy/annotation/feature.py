@@ -17,7 +17,9 @@ FEATURE = Feature(
     ),
     commands={
         "project": Command(
-            "davy.annotation.project.cli.project:app", "Make labelling projects, and take them from phase to phase."
+            "davy.annotation.project.cli.project:app",
+            "Make labelling projects, and take them from phase to phase.",
+            "Label",
         ),
     },
     subcommands={

@@ -10,7 +10,9 @@ FEATURE = Feature(
     ),
     commands={
         "challenge": Command(
-            "davy.challenges.cli.challenge:app", "Run challenges: hidden labels, phases, teams, submissions, boards."
+            "davy.challenges.cli.challenge:app",
+            "Run challenges: hidden labels, phases, teams, submissions, boards.",
+            "Measure",
         ),
     },
     subcommands={

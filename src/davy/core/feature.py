@@ -17,10 +17,11 @@ LIST = "davy.features:FEATURES"
 
 @dataclass(frozen=True, slots=True)
 class Command:
-    """A command of the shell: its function or its group of commands, and the first line of its help."""
+    """A command of the shell: its function or its group of commands, the first line of its help, and its task."""
 
     target: str
     help: str
+    task: str
 
 
 @dataclass(frozen=True, slots=True)

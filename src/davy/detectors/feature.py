@@ -6,7 +6,9 @@ FEATURE = Feature(
     tables=("davy.detectors.store",),
     commands={
         "model": Command(
-            "davy.detectors.cli:app", "Look at the detectors, tell a server which to use, and convert weights."
+            "davy.detectors.cli:app",
+            "Look at the detectors, tell a server which to use, and convert weights.",
+            "Use a detector",
         ),
     },
 )

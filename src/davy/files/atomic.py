@@ -188,6 +188,8 @@ def require_writable(path: Path | str) -> None:
     require_folder_of(path)
     if Path(path).is_dir():
         raise UserError(f"{path} is a folder. Name the file to write in it.")
+    if Path(path).exists() and not Path(path).is_file() and str(path) != STDIO:
+        raise UserError(f"{path} is a device, and would be gone. Write to a file, or to '-' for stdout.")
 
 
 def check_folder(folder: Path | None) -> None:

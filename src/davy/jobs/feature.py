@@ -5,6 +5,6 @@ from davy.core.feature import Command, Feature
 FEATURE = Feature(
     tables=("davy.jobs.store",),
     commands={
-        "job": Command("davy.jobs.cli:app", "Start background jobs, look at them, stop them, run them again."),
+        "job": Command("davy.jobs.cli:app", "Start background jobs, look at them, stop them, run them again.", "Serve"),
     },
 )

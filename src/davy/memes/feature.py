@@ -11,6 +11,7 @@ FEATURE = Feature(
         "meme": Command(
             "davy.memes.cli.meme:app",
             "Memes: read source memes, keep licensed pictures, draw memes from layouts, make a benchmark.",
+            "Label",
         ),
     },
     subcommands={"reproduce": {"memes": "davy.memes.cli.reproduce:memes"}},

@@ -11,9 +11,11 @@ FEATURE = Feature(
         "davy.moderation.store.suggestions",
     ),
     commands={
-        "migrate": Command("davy.moderation.cli.migrate:app", "Come over from Perspective."),
+        "migrate": Command("davy.moderation.cli.migrate:app", "Come over from Perspective.", "Serve"),
         "community": Command(
-            "davy.moderation.cli.community:app", "Set thresholds by community, send what is uncertain to review."
+            "davy.moderation.cli.community:app",
+            "Set thresholds by community, send what is uncertain to review.",
+            "Serve",
         ),
     },
     subcommands={"model": {"shadow": "davy.moderation.cli.shadow:shadow"}},

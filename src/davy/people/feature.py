@@ -10,8 +10,8 @@ FEATURE = Feature(
         "davy.people.store.tables",
     ),
     commands={
-        "user": Command("davy.people.cli.user:app", "Invite people, and say what they may do."),
-        "key": Command("davy.people.cli.key:app", "Make, list and revoke API keys, which let programs in."),
+        "user": Command("davy.people.cli.user:app", "Invite people, and say what they may do.", "Serve"),
+        "key": Command("davy.people.cli.key:app", "Make, list and revoke API keys, which let programs in.", "Serve"),
     },
     subcommands={
         "database": {

@@ -7,6 +7,7 @@ FEATURE = Feature(
         "inspect": Command(
             "davy.reviews.cli.inspect:app",
             "Let two people read what every system misses, sum it up, and correct the labels that were wrong.",
+            "Label",
         ),
     },
     subcommands={

@@ -12,6 +12,7 @@ FEATURE = Feature(
         "round": Command(
             "davy.rounds.cli:app",
             "Rounds of people against a detector: open, close, look at the story so far, replay recorded ones.",
+            "Label",
         ),
     },
     subcommands={

@@ -128,7 +128,6 @@ def copy(
     name: NameOrFile,
     out: Annotated[Path, typer.Option("--out", "-o", help="File to write; - for the screen.")],
     rename: Annotated[str | None, typer.Option("--as", metavar="NAME", help="Name of the copy.")] = None,
-    force: Annotated[bool, typer.Option("--replace", help="Write over a file that is there.")] = False,
 ) -> None:
     """Copy a scheme's YAML file, comments and all, as the start of your own.
 
@@ -145,8 +144,6 @@ def copy(
         return
     if out.is_dir():
         raise UserError(f"{out} is a folder. Give the file to write.")
-    if out.exists() and not force:
-        raise UserError(f"{out} is there already. Choose another name, or write over it with --replace.")
     write_text(out, text)
     console.note(f"Wrote {out}. Check it after each change: davy scheme check {out}")
 

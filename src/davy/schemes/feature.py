@@ -5,6 +5,8 @@ from davy.core.feature import Command, Feature
 FEATURE = Feature(
     tables=("davy.schemes.store.schemes",),
     commands={
-        "scheme": Command("davy.schemes.cli:app", "Look at the schemes, check your own, and start one from a copy."),
+        "scheme": Command(
+            "davy.schemes.cli:app", "Look at the schemes, check your own, and start one from a copy.", "Label"
+        ),
     },
 )

@@ -112,7 +112,7 @@ class ScoreSettings:
     window: int | None = None
     memory: int = 200_000
     prefix: Annotated[str, Option("Call the added columns P.hate, P.verdict …", metavar="P", read=column_prefix)] = ""
-    replace: Annotated[bool, Option("Replace the score columns of an earlier run.")] = False
+    replace: Annotated[bool, Option("Write over the score columns of an earlier run, and over --out.")] = False
 
     def __post_init__(self) -> None:
         if self.batch is not None and self.batch < 1:

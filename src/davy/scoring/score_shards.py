@@ -77,7 +77,7 @@ def score_shards(
         "model": model_of(scorer),
         "columns": [settings.text, settings.prefix],
     }
-    done = _prepare(work.out, identity, resume)
+    done = _prepare(work.out, identity, resume, replace=settings is not None and settings.replace)
     waiting = [unit for unit in units if unit.name not in done]
     reporter.begin(f"Scoring {len(units)} shards", sum(unit.rows for unit in units))
     reporter.advance(sum(unit.rows for unit in units if unit.name in done))
@@ -139,7 +139,9 @@ def _note_name(shard: str) -> str:
     return f"_{shard}.json"
 
 
-def _prepare(target: FileFolder, identity: dict[str, Any], resume: bool | None) -> dict[str, Any]:
+def _prepare(
+    target: FileFolder, identity: dict[str, Any], resume: bool | None, *, replace: bool = False
+) -> dict[str, Any]:
     """Return the notes of what an earlier run finished, and say in the folder what this run is."""
     names = set(target.names())
     identity = json.loads(json.dumps(identity))
@@ -149,10 +151,10 @@ def _prepare(target: FileFolder, identity: dict[str, Any], resume: bool | None) 
     same = before is not None and before["run"] == identity
     if resume and not same:
         raise UserError(f"{hide_password(target.url)} holds nothing of this run to go on from. Leave --resume out.")
-    if before is not None and not same and resume is None:
+    if before is not None and not same and not replace:
         raise UserError(
             f"{hide_password(target.url)} holds the shards of another run. "
-            "Name another folder, or write over them: --fresh."
+            "Write over them with --replace, or give another --out."
         )
     if same and resume is not False:
         if before["done"]:

@@ -8,11 +8,12 @@ def main() -> None:
     import os
 
     from davy.shell.app import run
-    from davy.shell.interrupts import INTERRUPTED
+    from davy.shell.interrupts import INTERRUPTED, end_at_sigterm, ending
 
+    end_at_sigterm()
     code = run(sys.argv[1:])
     if code == INTERRUPTED:  # threads that are still inside a library are not waited for
         sys.stdout.flush()
         sys.stderr.flush()
-        os._exit(code)
+        os._exit(ending.code)
     sys.exit(code)

@@ -20,12 +20,14 @@ from typer.core import TyperGroup, TyperOption
 
 from davy.core.errors import UserError, missing_extra, nearest
 from davy.core.feature import Command, features
-from davy.shell import console, option_table
+from davy.shell import console, option_table, outputs
 
 CONTEXT = {"help_option_names": ["-h", "--help"]}
 
 COMMANDS: dict[str, Command] = {name: command for feature in features() for name, command in feature.commands.items()}
 """Each command of every feature, so that `davy --help` imports no command."""
+TASKS = ("Make a corpus", "Label", "Use a detector", "Train", "Measure", "Serve", "Your shell")
+"""What commands are for, in the order of the work; `davy --help` lists them so."""
 
 
 def _value_in_help(option: TyperOption, ctx: Any) -> str | None:
@@ -86,12 +88,12 @@ def load_command(name: str) -> Any:
     if not isinstance(target, typer.Typer):
         alone = typer.Typer(add_completion=False, rich_markup_mode="rich")
         alone.command(name, context_settings=CONTEXT)(target)
-        return option_table.apply(typer.main.get_command(alone))
+        return outputs.guard(option_table.apply(typer.main.get_command(alone)), name)
     for feature in features():
         for command, function in feature.subcommands.get(name, {}).items():
             target.command(command)(resolve_name(function))
     target.info.name = name
-    return option_table.apply(typer.main.get_command(target))
+    return outputs.guard(option_table.apply(typer.main.get_command(target)), name)
 
 
 SECRETS: tuple[str, ...] = ("DAVY_SECRET_KEY", "DAVY_DATABASE", "DAVY_DATABASE_PASSWORD")
@@ -121,6 +123,37 @@ def read_secret_files(environment: MutableMapping[str, str]) -> None:
         del environment[f"{name}_FILE"]  # processes that this one starts have the secret itself
 
 
+OUR_FAULT = 70
+"""What sysexits.h calls an internal error of a program."""
+
+
+def _our_fault(error: Exception) -> int:
+    """Keep the traceback of a fault of ours where its reader can find it, say so in one line, and return 70.
+
+    What an exception says may quote a post, so only its kind is printed. DAVY_DEBUG=1 prints all of it.
+    """
+    from datetime import datetime
+    from tempfile import gettempdir
+    from traceback import format_exception
+
+    from davy.version import __version__
+
+    lines = "".join(format_exception(error))
+    if os.environ.get("DAVY_DEBUG"):
+        print(lines, file=sys.stderr, end="")
+        return OUR_FAULT
+    path = Path(gettempdir(), f"davy-{datetime.now():%Y%m%d-%H%M%S}-{os.getpid()}.txt")
+    said = f"This is a fault of Davy, not yours ({type(error).__name__})."
+    try:
+        with open(os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600), "w", encoding="utf-8") as file:
+            file.write(f"davy {__version__}, Python {sys.version}, {sys.platform}\n{lines}")
+    except OSError as failed:
+        console.error(f"{said} Its details can't be kept ({failed.strerror}): DAVY_DEBUG=1 prints them.")
+        return OUR_FAULT
+    console.error(f"{said} Please report {path}. Read it first: it may quote your posts.")
+    return OUR_FAULT
+
+
 def _unknown_option(error: Any) -> str:
     """Return what to say of an option that a command lacks: its new name, or one like it; "" for other errors."""
     name, context = getattr(error, "option_name", None), getattr(error, "ctx", None)
@@ -137,7 +170,10 @@ def _unknown_option(error: Any) -> str:
 
 
 def run(arguments: list[str]) -> int:
-    """Run one command line and return its exit code: 0 done, 1 a gate failed, 2 the user can fix it."""
+    """Run one command line and return its exit code.
+
+    0 is done, 1 a gate failed, 2 the user can fix it, 70 our fault, 130 Ctrl-C.
+    """
     try:
         read_secret_files(os.environ)
         result = app(args=arguments, prog_name="davy", standalone_mode=False)
@@ -147,7 +183,7 @@ def run(arguments: list[str]) -> int:
     except ModuleNotFoundError as error:
         missing = missing_extra(error)
         if missing is None:
-            raise
+            return _our_fault(error)
         console.error(missing.message)
         return 2
     except typer.Abort:
@@ -156,15 +192,17 @@ def run(arguments: list[str]) -> int:
     except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
-    except Exception as error:  # everything but click's usage errors goes on up
+    except Exception as error:  # noqa: BLE001 (what is not the user's is our fault, and kept)
         if hasattr(error, "format_message") and hasattr(error, "exit_code"):  # a usage error of click's
             console.error(_unknown_option(error) or error.format_message())
             return int(error.exit_code)
-        raise
+        return _our_fault(error)
     if result == 130:  # what typer makes of Ctrl-C
         console.note(console.NO_RESULT)
     return result if isinstance(result, int) else 0
 
 
-for _name, _command in COMMANDS.items():
-    app.command(_name, help=_command.help)(lambda: None)
+for _task in TASKS:
+    for _name, _command in COMMANDS.items():
+        if _command.task == _task:
+            app.command(_name, help=_command.help, rich_help_panel=_task)(lambda: None)

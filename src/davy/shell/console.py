@@ -94,6 +94,17 @@ def json(value: Any) -> None:
     print(_json.dumps(value, ensure_ascii=False, indent=2, default=str))
 
 
+def yaml_file(content: bytes, *, as_json: bool) -> None:
+    """Print a YAML file as it is, or what it holds as JSON."""
+    text = content.decode(errors="replace")
+    if as_json:
+        from davy.files.yaml_nodes import load_values
+
+        json(load_values(text, "the file"))
+    else:
+        print(text, end="")
+
+
 def record(thing: object, *names: str) -> dict[str, Any]:
     """Return some attributes by their names, as JSON has them: moments are written as ISO 8601."""
     values = {name: getattr(thing, name) for name in names}

@@ -1,4 +1,4 @@
-"""Ctrl-C: answered within two seconds, whatever the main thread is doing.
+"""Ctrl-C and SIGTERM: answered within two seconds, whatever the main thread is doing.
 
 Python raises KeyboardInterrupt only when its main thread is back from the library that it is in, which may take a
 minute. `InterruptWatch` hears the signal in a thread of its own and, where the block has not ended by then, says what
@@ -13,13 +13,40 @@ import sys
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from types import TracebackType
+from types import FrameType, TracebackType
 
 PATIENCE = 1.5
 """Seconds that the main thread has to end by itself."""
 LAST_STEP = 20.0
 """Seconds that a training has for the step that it is in and its checkpoint."""
-INTERRUPTED = 130
+INTERRUPTED, TERMINATED = 130, 143
+
+
+class _Ending:
+    """The exit code of an interrupt: whether the last one was Ctrl-C or SIGTERM."""
+
+    code = INTERRUPTED
+
+
+ending = _Ending()
+
+
+def end_at_sigterm() -> None:
+    """Have SIGTERM end this process as Ctrl-C does, so that what was done is kept and said."""
+    owner = os.getpid()
+
+    def stop(number: int, frame: FrameType | None) -> None:
+        if os.getpid() != owner:  # a fork has the handler, too, and nothing to keep
+            signal.signal(signal.SIGTERM, signal.SIG_DFL)
+            os.kill(os.getpid(), signal.SIGTERM)
+            return
+        ending.code = TERMINATED
+        ctrl_c = signal.getsignal(signal.SIGINT)
+        if not callable(ctrl_c):  # a process in the background ignores Ctrl-C
+            raise KeyboardInterrupt
+        ctrl_c(number, frame)
+
+    signal.signal(signal.SIGTERM, stop)
 
 
 class InterruptWatch:
@@ -84,11 +111,15 @@ class InterruptWatch:
 
     def _watch(self) -> None:
         while signals := os.read(self._signals[0], 1):
-            if signals[0] == signal.SIGINT and not self._over.wait(LAST_STEP if self._unbroken else PATIENCE):
+            if signals[0] == signal.SIGTERM:
+                ending.code = TERMINATED
+            if signals[0] in (signal.SIGINT, signal.SIGTERM) and not self._over.wait(
+                LAST_STEP if self._unbroken else PATIENCE
+            ):
                 self._end()
 
     def _end(self) -> None:
         for line in self._farewell():
             print(line, file=sys.stderr)
         sys.stderr.flush()
-        os._exit(INTERRUPTED)
+        os._exit(ending.code)

@@ -39,6 +39,7 @@ TABLE: dict[str, SharedOption] = {
     "--by": SharedOption("the column of groups to measure apart", "C"),
     "--cache": SharedOption("use answers that were given before", default=True),
     "--captions": SharedOption("captioned pictures to pre-train on", "DIR2"),
+    "--categories": SharedOption("what OpenAI's categories mean", "FILE", "moderation"),
     "--choose-by": SharedOption("the part that chooses among candidates", "PART", "dev"),
     "--column": SharedOption("which column a field is", "FIELD=C"),
     "--config": SharedOption("a file of settings, or the name of a shipped one", "FILE C"),

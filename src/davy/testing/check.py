@@ -42,7 +42,9 @@ def check(
         ),
     ] = ("embedded",),
     *,
-    out: Annotated[Path | None, Option("Folder for the report: HTML, JSON, CSV, JUnit.", "--out -o")] = None,
+    out: Annotated[
+        Path | None, Option("Folder for the report: HTML, JSON, CSV, JUnit.", "--out -o", metavar="DIR")
+    ] = None,
     gates: Annotated[Path | Gates | None, Option("YAML file of limits; exit code 1 if one fails.", "--gate")] = None,
     baseline: Annotated[
         Path | None, Option("Earlier run to compare with; default: the last one in --out.", "--earlier-run")

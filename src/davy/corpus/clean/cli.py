@@ -56,7 +56,7 @@ def clean(
     """
 
     if show:
-        print(read_shipped_or_file(recipe, recipes.PACKAGE, "recipe").decode(errors="replace"), end="")
+        console.yaml_file(read_shipped_or_file(recipe, recipes.PACKAGE, "recipe"), as_json=json)
         return
     if not files or out is None:
         raise UserError("Name the posts and where to write: davy clean F --recipe R --out F2.")

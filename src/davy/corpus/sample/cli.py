@@ -46,7 +46,7 @@ def sample(
     """
 
     if show:
-        print(read_shipped_or_file(plan, plans.PACKAGE, "plan").decode(errors="replace"), end="")
+        console.yaml_file(read_shipped_or_file(plan, plans.PACKAGE, "plan"), as_json=json)
         return
     if not files or out is None:
         raise UserError("Name the posts and where to write: davy sample F --plan P --out F2.")

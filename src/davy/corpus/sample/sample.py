@@ -149,7 +149,7 @@ def sample_file(
         int | None, Option("Boards need N posts to be in a pool, in place of the plan's number.", metavar="N")
     ] = None,
     replace_column: Annotated[
-        bool, Option("Write over columns `sampler` and `judge.…` in the file.", "--replace")
+        bool, Option("Write over columns `sampler` and `judge.…` in the file, and over --out.", "--replace")
     ] = False,
     seed: Annotated[int, Option("The seed: the same one gives the same sample.")] = 0,
     reporter: Reporter = SILENT,

@@ -64,7 +64,7 @@ def split(
       davy split memes.jsonl --plan memes --images img/ --test-unseen 10% --out split.jsonl
     """
     if show:
-        print(read_shipped_or_file(plan, PACKAGE, "plan").decode(errors="replace"), end="")
+        console.yaml_file(read_shipped_or_file(plan, PACKAGE, "plan"), as_json=json)
         return
     if not files or (out is None and not check):
         raise UserError("Name the posts and where to write: davy split F --plan P --out F2.")

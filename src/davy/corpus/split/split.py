@@ -85,7 +85,7 @@ def split_file(
     column: PartColumn = "split",
     images: Images = None,
     gold: GivenGold = (),
-    replace_column: Annotated[bool, Option("Write over the column where it is there.", "--replace")] = False,
+    replace_column: Annotated[bool, Option("Write over the column in the file, and over --out.", "--replace")] = False,
     reporter: Reporter = SILENT,
 ) -> SplitResult:
     """Split a file's posts by a plan, write them with the column of parts to `out` and return how it came about."""

@@ -35,7 +35,7 @@ Workbench = Annotated[
 
 def project(
     name: Named,
-    out: Annotated[Path, typer.Option("--out", "-o", help="Folder for project.yaml and posts.csv.")],
+    out: Annotated[Path, typer.Option("--out", "-o", metavar="DIR", help="Folder for project.yaml and posts.csv.")],
 ) -> None:
     """Write the project file and the posts with which three people validate a suite in the workbench.
 

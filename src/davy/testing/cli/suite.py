@@ -253,7 +253,7 @@ def copy(
     beside = [path.parent / each for each in re.findall(r"file: ([\w.-]+\.lexicon)", text)]
     taken = [each for each in (out, *(out.parent / b.name for b in beside)) if each.exists()]
     if taken and not force:
-        raise UserError(f"{taken[0]} is there already. Choose another folder, or write over it with --replace.")
+        raise UserError(f"{taken[0]} exists. Write over it with --replace, or give another --out.")
     for each in beside:
         write_bytes(out.parent / each.name, each.read_bytes())
     write_text(out, text)
