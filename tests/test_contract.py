@@ -62,7 +62,7 @@ BUDGETS = {
     "jobs": 1348,
     "measure": 3211,
     "memes": 5443,
-    "moderation": 6413,
+    "moderation": 6418,
     "people": 3675,
     "report": 878,
     "reviews": 1035,

@@ -649,6 +649,21 @@ def test_decisions_are_a_table_with_a_filter(site, key, project):
     assert len(admin.get("/communities/forum/reasons.json").json()["statements"]) == 2
 
 
+def test_a_webhook_where_nobody_listens_fails_in_the_reader_s_language(site, key, monkeypatch):
+    monkeypatch.setenv(webhooks.NETWORKS, "127.0.0.0/8")
+    add(site, key, webhook="http://127.0.0.1:1/hook")
+    admin = site.as_("admin")
+    for lang, words in (
+        ("en", "could not be reached: no connection"),
+        ("de", "war nicht zu erreichen: keine Verbindung"),
+    ):
+        with site.store.write() as db:
+            users.set_language(db, site.people["admin"].id, lang, by="davy")
+        failed = post(admin, "/communities/forum/webhook-test", {}, page="/communities/forum")
+        assert failed.status_code == 502
+        assert words in failed.text
+
+
 def test_the_page_shows_what_a_webhook_refused_sends_a_test_and_makes_a_new_secret(site, key, receiver, monkeypatch):
     monkeypatch.setenv(webhooks.NETWORKS, "127.0.0.0/8")
     made = add(site, key, webhook=f"http://127.0.0.1:{receiver.server_port}/hook")
@@ -657,7 +672,7 @@ def test_the_page_shows_what_a_webhook_refused_sends_a_test_and_makes_a_new_secr
     admin = site.as_("admin")
     wait_for(lambda: "answered 503" in admin.get("/communities/forum").text)
     page = admin.get("/communities/forum").text
-    assert "The last delivery was refused" in page
+    assert "The last delivery failed" in page
     assert "one decision" in page
     tested = post(admin, "/communities/forum/webhook-test", {}, page="/communities/forum")
     assert "The receiver took the test and answered 204" in admin.get(tested.headers["location"]).text

@@ -105,7 +105,12 @@ def send(community: Community, content: Mapping[str, Any]) -> int:
         ):
             status = answer.status_code  # what else it says is not read
     except httpx.HTTPError as error:
-        raise WebhookFailed(f"{host} could not be reached: {type(error).__name__}") from None
+        reason = type(error).__name__
+        if isinstance(error, httpx.TimeoutException):
+            reason = f"no answer within {SECONDS:g} seconds"
+        elif isinstance(error, httpx.ConnectError):
+            reason = "no connection"
+        raise WebhookFailed(f"{host} could not be reached: {reason}") from None
     if not 200 <= status < 300:
         raise WebhookFailed(f"{host} answered {status}")
     return status

@@ -82,7 +82,7 @@ def _page(
         chosen=set(form.getlist("people") if form else phase.settings.get("people") or ()),
         batches=[*batches, *[("", Batch())] * (1 if len(batches) < MOST_BATCHES else 0)],
         dealt=dealt,
-        coefficients=list(COEFFICIENTS),
+        coefficients=COEFFICIENTS,
         questions=question_views(scheme, scheme.guideline, words.lang),
         everyone=EVERYONE,
         started=started,
