@@ -77,10 +77,10 @@ def guard(command: Any, name: str) -> Any:
         outs = {option: Path(given[key]) for key, option in written.items() if _names_place(given[key])}
         read = [it for key, value in given.items() if key not in written for it in _paths(value)] if outs else []
         for option, out in outs.items():
-            if out.is_file() and out.resolve() in read:
-                raise UserError(f"{out} is the input. Write to another file, then replace the input yourself.")
             if out.is_file() and option in folders:
                 raise UserError(f"{out} is a file. Give a folder to write into.")
+            if out.is_file() and out.resolve() in read:
+                raise UserError(f"{out} is the input. Write to another file, then replace the input yourself.")
             if not replace:
                 refuse_existing(out, option, FINISHED.get(name))
         with ExitStack() as until_done:
