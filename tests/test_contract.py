@@ -49,7 +49,7 @@ EXCEPTIONS: dict[tuple[str, str], str] = {
 
 
 BUDGETS = {
-    "annotation": 25007,
+    "annotation": 25008,
     "challenges": 4952,
     "core": 2194,
     "corpus": 10936,

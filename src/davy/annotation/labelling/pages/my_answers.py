@@ -13,7 +13,8 @@ from davy.annotation.care.pages.consent import member_of
 from davy.annotation.labelling.labelling import scheme_of
 from davy.annotation.labelling.pages.questions import QuestionView, question_views
 from davy.annotation.labelling.pages.sheets import answer_titles, display_choice_of, flag_titles
-from davy.annotation.labelling.store.annotations import SEARCHED, AnsweredItem, answered_items, end_of_search
+from davy.annotation.labelling.store import annotations as own_answers
+from davy.annotation.labelling.store.annotations import AnsweredItem, answered_items, end_of_search
 from davy.annotation.project.pages.project_access import Labels, ProjectAccess, project_page
 from davy.annotation.project.phase_kind import PHASE_KINDS
 from davy.web import render
@@ -52,7 +53,7 @@ def my_answers(
         rows=[_row(item, asked, flags, context.mask(item.text), place) for item in shown],
         q=q,
         older=last.isoformat() if last else "",
-        searched=SEARCHED,
+        searched=own_answers.SEARCHED,
         display=display_choice_of(place.project, member_of(place)),
     )
 
