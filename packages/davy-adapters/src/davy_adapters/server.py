@@ -7,6 +7,7 @@ import os
 import time
 import urllib.error
 import urllib.request
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -38,9 +39,9 @@ class DavyServer:
             raise DavyError(f"Set {' and '.join(missing)}: the server's address and a key of the scope score.")
         return cls(os.environ["DAVY_URL"].rstrip("/"), os.environ["DAVY_KEY"])
 
-    def score(self, text: str, lang: str | None = None) -> dict[str, Any]:
+    def score(self, text: str, lang: str | None = None, questions: Sequence[str] | None = None) -> dict[str, Any]:
         """Return a text's record: verdict, questions with probabilities, and why it was not judged if so."""
-        answer = self._post("/v1/score", {"text": text, "lang": lang})
+        answer = self._post("/v1/score", {"text": text, "lang": lang, "questions": questions})
         record: dict[str, Any] = answer["results"][0]
         return record
 

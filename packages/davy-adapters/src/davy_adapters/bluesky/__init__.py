@@ -1,0 +1,1 @@
+"""A labeler for Bluesky: posts scored by a server of Davy become signed labels, and are given to whoever subscribes."""
