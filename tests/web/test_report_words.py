@@ -8,6 +8,7 @@ from importlib import resources
 from pathlib import Path
 
 import pytest
+import yaml
 
 from davy.evaluation.results import CALIBRATION, OVERALL
 from davy.testing import suites
@@ -55,6 +56,10 @@ def test_no_german_sentence_of_reports_is_left_over():
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
         if isinstance(node, ast.expr)
     )
+    titles = (
+        yaml.safe_load(path.read_text(encoding="utf-8"))["title"] for path in (ROOT / "testing/suites").glob("*.yaml")
+    )
+    said += "\n".join(titles)
     spare = {
         english
         for english in translations_of("reports", "de")

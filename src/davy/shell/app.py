@@ -197,7 +197,7 @@ def run(arguments: list[str]) -> int:
             console.error(_unknown_option(error) or error.format_message())
             return int(error.exit_code)
         return _our_fault(error)
-    if result == 130:  # what typer makes of Ctrl-C
+    if result == 130 and "--parent" not in arguments:  # what typer makes of Ctrl-C; a server stops its worker unsaid
         console.note(console.NO_RESULT)
     return result if isinstance(result, int) else 0
 
