@@ -72,7 +72,7 @@ BUDGETS = {
     "schemes": 1384,
     "scoring": 3707,
     "server": 1831,
-    "shell": 1315,
+    "shell": 1327,
     "store": 2287,
     "testing": 4839,
     "text": 2219,

@@ -6,6 +6,7 @@ that `davy --help` answers at once.
 
 from __future__ import annotations
 
+import gc
 import os
 import sys
 from collections.abc import MutableMapping
@@ -88,12 +89,21 @@ def load_command(name: str) -> Any:
     if not isinstance(target, typer.Typer):
         alone = typer.Typer(add_completion=False, rich_markup_mode="rich")
         alone.command(name, context_settings=CONTEXT)(target)
-        return outputs.guard(option_table.apply(typer.main.get_command(alone)), name)
+        return _guarded(alone, name)
     for feature in features():
         for command, function in feature.subcommands.get(name, {}).items():
             target.command(command)(resolve_name(function))
     target.info.name = name
-    return outputs.guard(option_table.apply(typer.main.get_command(target)), name)
+    return _guarded(target, name)
+
+
+def _guarded(group: typer.Typer, name: str) -> Any:
+    """Return a command that is ready to run; what was imported until now is never garbage."""
+    command = outputs.guard(option_table.apply(typer.main.get_command(group)), name)
+    if not gc.isenabled():
+        gc.freeze()
+        gc.enable()
+    return command
 
 
 SECRETS: tuple[str, ...] = ("DAVY_SECRET_KEY", "DAVY_DATABASE", "DAVY_DATABASE_PASSWORD")
