@@ -9,12 +9,11 @@ import csv
 import io
 import json
 import random
-import threading
 import time
 from datetime import timedelta
-from http.server import BaseHTTPRequestHandler, HTTPServer
 
 import pytest
+from webhook_receiver import receiving
 
 from davy.annotation.labelling import labelling
 from davy.annotation.project.project_creation import create_project
@@ -56,23 +55,8 @@ def hook(monkeypatch):
     """A receiver of webhooks: what it got, by the kind of news."""
     monkeypatch.setenv(webhooks.NETWORKS, "127.0.0.0/8")
     got: list[dict] = []
-
-    class Receiver(BaseHTTPRequestHandler):
-        def do_POST(self):
-            got.append(json.loads(self.rfile.read(int(self.headers["content-length"]))))
-            self.send_response(204)
-            self.end_headers()
-
-        def log_message(self, *_):
-            pass
-
-    server = HTTPServer(("127.0.0.1", 0), Receiver)
-    thread = threading.Thread(target=server.serve_forever, daemon=True)
-    thread.start()
-    yield f"http://127.0.0.1:{server.server_port}/hook", got
-    server.shutdown()
-    server.server_close()
-    thread.join()
+    with receiving(got.append) as address:
+        yield address, got
 
 
 def old_log(path):

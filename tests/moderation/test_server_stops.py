@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-import json
 import os
 import signal
 import subprocess
 import sys
-import threading
 import time
 from contextlib import contextmanager
-from http.server import BaseHTTPRequestHandler, HTTPServer
 
 import httpx
 import pytest
+from webhook_receiver import receiving
 
 from davy.annotation.labelling import labelling
 from davy.annotation.labelling.store import items
@@ -34,24 +32,12 @@ def hook():
     """A slow receiver of webhooks, and the ids of the decisions that it was told of."""
     told: list[str] = []
 
-    class Receiver(BaseHTTPRequestHandler):
-        def do_POST(self):
-            body = json.loads(self.rfile.read(int(self.headers["content-length"])))
-            time.sleep(0.3)  # so that a stop finds deliveries on their way
-            told.extend(one["reference"] for one in body["decisions"])
-            self.send_response(204)
-            self.end_headers()
+    def take(body):
+        time.sleep(0.3)  # so that a stop finds deliveries on their way
+        told.extend(one["reference"] for one in body["decisions"])
 
-        def log_message(self, *_):
-            pass
-
-    server = HTTPServer(("127.0.0.1", 0), Receiver)
-    thread = threading.Thread(target=server.serve_forever, daemon=True)
-    thread.start()
-    yield f"http://127.0.0.1:{server.server_port}/hook", told
-    server.shutdown()
-    server.server_close()
-    thread.join()
+    with receiving(take) as address:
+        yield address, told
 
 
 @contextmanager
